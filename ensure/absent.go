@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -59,26 +60,15 @@ import (
 //
 // Result.Live is the last copy of the object that was read, and nil if the object is gone.
 func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
-	found, err := e.absent(ctx, obj, resolve(opts))
+	r, err := e.newRemoval(obj, resolve(opts))
 	if err != nil {
 		return Result[T]{}, published(err)
 	}
-	return resultOf[T](found), nil
-}
-
-func (e *Ensurer) absent(ctx context.Context, obj client.Object, o options) (outcome, error) {
-	r, err := e.newRemoval(obj, o)
+	found, err := r.absent(ctx, obj)
 	if err != nil {
-		return outcome{}, err
+		return Result[T]{}, published(err)
 	}
-	if !r.dryRun {
-		r.replacements.Remove(r.ownedID())
-	}
-	found, err := r.run(ctx, obj)
-	if r.server.IsUninstalled(err) {
-		found, err = outcome{operation: Gone}, nil
-	}
-	return r.finish(ctx, found, err)
+	return resultOf[T](found, &r.Subject), nil
 }
 
 // A removal deletes an object that is not wanted, or gives up an adopted one.
@@ -93,33 +83,44 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	}
 	switch {
 	case obj.GetName() == "":
-		return nil, c.subject.Refuse("metadata.name", "is required")
+		return nil, c.Subject.Refuse("metadata.name", "is required")
 	case c.adopt:
-		return nil, c.subject.Refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
+		return nil, c.Subject.Refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
 	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.changesOwnership(), c.prune != nil, c.only != nil:
-		return nil, c.subject.Refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
+		return nil, c.Subject.Refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
 			"ensure.DeleteAdopted and ensure.DryRun only")
 	}
 	if err := c.place(obj); err != nil {
 		return nil, err
 	}
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired, c.call = c.kind.Empty(obj), callAbsent
+	c.desired, c.call = c.Kind.Empty(obj), callAbsent
 	if c.controlled {
 		err = c.stampOwner()
 	} else if obj.GetResourceVersion() == "" { // else anybody may have set it
-		c.controller = metav1.GetControllerOfNoCopy(obj)
+		c.Controller = metav1.GetControllerOfNoCopy(obj)
 	}
 	c.connect()
 	return &removal{withdrawal{c}}, err
 }
 
+func (r *removal) absent(ctx context.Context, obj client.Object) (layer.Outcome, error) {
+	if !r.dryRun {
+		r.replacements.Remove(r.OwnedID())
+	}
+	found, err := r.run(ctx, obj)
+	if r.server.IsUninstalled(err) {
+		found, err = layer.Outcome{Operation: layer.Gone}, nil
+	}
+	return r.finish(ctx, found, err)
+}
+
 // run deletes the object that the cache shows. If the cache shows none or an outdated one,
 // the object on the API server is deleted.
-func (r *removal) run(ctx context.Context, meant client.Object) (outcome, error) {
+func (r *removal) run(ctx context.Context, meant client.Object) (layer.Outcome, error) {
 	live, err := r.read(ctx)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	switch {
 	case live != nil:
@@ -127,13 +128,13 @@ func (r *removal) run(ctx context.Context, meant client.Object) (outcome, error)
 		if err == nil || !fault.IsRace(err) {
 			return found, err
 		}
-	case r.memory.Absent.Has(r.id()):
-		return outcome{operation: Gone}, nil
+	case r.memory.Absent.Has(r.ID()):
+		return layer.Outcome{Operation: layer.Gone}, nil
 	}
 	r.isMissingFromCache = true
-	return r.removeFromServer(ctx, func(live client.Object) (outcome, error) {
+	return r.removeFromServer(ctx, func(live client.Object) (layer.Outcome, error) {
 		if live == nil {
-			r.memory.Absent.Set(r.id(), struct{}{})
+			r.memory.Absent.Set(r.ID(), struct{}{})
 		}
 		return r.remove(ctx, live, meant)
 	})
@@ -145,11 +146,11 @@ const removalTries = 5
 // removeFromServer calls remove with the object on the API server, nil if there is none, because the
 // cache does not show the object as it is now. Right after its creation, an object is often changed
 // again between the read and the delete, so remove is called a few times.
-func (r *removal) removeFromServer(ctx context.Context, remove func(live client.Object) (outcome, error)) (found outcome, err error) {
+func (r *removal) removeFromServer(ctx context.Context, remove func(live client.Object) (layer.Outcome, error)) (found layer.Outcome, err error) {
 	for range removalTries {
 		var live client.Object
 		if live, err = r.server.ReadServer(ctx); err != nil {
-			return outcome{}, err
+			return layer.Outcome{}, err
 		}
 		if found, err = remove(live); err == nil || !fault.IsRace(err) {
 			return found, err
@@ -160,30 +161,30 @@ func (r *removal) removeFromServer(ctx context.Context, remove func(live client.
 
 // remove deletes live, nil if there is none, if live is the object that is meant and ours. An object of
 // somebody else only loses the fields that we added.
-func (r *removal) remove(ctx context.Context, live, meant client.Object) (outcome, error) {
+func (r *removal) remove(ctx context.Context, live, meant client.Object) (layer.Outcome, error) {
 	if live == nil || meant.GetUID() != "" && live.GetUID() != meant.GetUID() {
-		return outcome{operation: Gone}, nil
+		return layer.Outcome{Operation: layer.Gone}, nil
 	}
 	if live.GetDeletionTimestamp() != nil {
 		return r.removeOurFinalizers(ctx, live)
 	}
 	if r.isReleased(live) {
-		return outcome{live: live, operation: Released}, nil
+		return layer.Outcome{Live: live, Operation: layer.Released}, nil
 	}
 	r.loadRecord()
 	live, err := r.complete(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	claim, err := r.provenanceOf(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	if !claim.ours && !r.isAdoptedBesideController(claim.live) {
 		return r.leaveToOthers(claim.live)
 	}
 	if err := r.contest().tryToWrite(); err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	if claim.ours && (!claim.adopted || r.deleteAdopted) {
 		return r.deleteLive(ctx, live, r.propagation)
@@ -193,38 +194,36 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (outcom
 
 // leaveToOthers is for an object that has nothing of ours. That, like that there is no object, the
 // server has to confirm.
-func (r *removal) leaveToOthers(live client.Object) (outcome, error) {
+func (r *removal) leaveToOthers(live client.Object) (layer.Outcome, error) {
 	if !r.isMissingFromCache {
-		return outcome{}, r.subject.Conflict("read", "the cache may be behind", nil) // the server knows
+		return layer.Outcome{}, r.Subject.Conflict("read", "the cache may be behind", nil) // the server knows
 	}
 	if !r.dryRun {
 		r.noteReleased(live)
 	}
-	return outcome{live: live, operation: Released}, nil
+	return layer.Outcome{Live: live, Operation: layer.Released}, nil
 }
 
 // finish returns the outcome of a removal after reporting the outcome.
-func (r *removal) finish(ctx context.Context, found outcome, err error) (outcome, error) {
-	r.report().recordWrite(ctx, found)
-	if err == nil && found.cause == Unwanted && !r.dryRun {
+func (r *removal) finish(ctx context.Context, found layer.Outcome, err error) (layer.Outcome, error) {
+	r.reporter.Wrote(ctx, &r.Child, found)
+	if err == nil && found.Cause == layer.Unwanted && !r.dryRun {
 		found, err = r.contest().finishSuperseding(nil, found)
 	}
 	err = r.backoff.End(err, r.server.Requests, false)
-	r.report().recordFailure(err)
-	r.report().countRequests(found, err)
-	found = r.shown(found)
+	r.reporter.Ended(&r.Child, r.server.Requests, r.server.LastRead, found, err)
 	return found, err
 }
 
-func (c *child) deleteLive(ctx context.Context, live client.Object, policy metav1.DeletionPropagation) (outcome, error) {
+func (c *child) deleteLive(ctx context.Context, live client.Object, policy metav1.DeletionPropagation) (layer.Outcome, error) {
 	wasThere, err := c.server.Delete(ctx, live, policy, !c.isMissingFromCache)
 	switch {
 	case err != nil:
-		return outcome{}, err
+		return layer.Outcome{}, err
 	case !wasThere:
-		return outcome{operation: Gone}, nil
+		return layer.Outcome{Operation: layer.Gone}, nil
 	}
-	return outcome{live: live, operation: Deleting, cause: Unwanted}, nil
+	return layer.Outcome{Live: live, Operation: layer.Deleting, Cause: layer.Unwanted}, nil
 }
 
 // Children returns the objects that owner controls, whatever their names are: in the order of lists,

@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/contest"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/report"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
@@ -19,7 +21,7 @@ func (c *child) contest() contention { return contention{c} }
 // contestCall returns the facts about this call that decide about a contest.
 func (c contention) contestCall() contest.Call {
 	call := contest.Call{
-		Child: c.id(), Wanted: contest.Wanted{Digest: c.digest}, Now: c.clock.Now(), HasTry: c.hasTry, DryRun: c.dryRun,
+		Child: c.ID(), Wanted: contest.Wanted{Digest: c.digest}, Now: c.clock.Now(), HasTry: c.hasTry, DryRun: c.dryRun,
 	}
 	if c.controlled {
 		call.Owner = contest.Generation{Owner: c.owner.GetUID(), Number: c.owner.GetGeneration()}
@@ -39,19 +41,19 @@ func (c contention) tryToWrite() error {
 
 // finishUnchanged returns the outcome of a call that had nothing to write. During a contest that is
 // an error, until the last write was left alone for long enough.
-func (c contention) finishUnchanged(found outcome) (outcome, error) {
+func (c contention) finishUnchanged(found layer.Outcome) (layer.Outcome, error) {
 	if c.contests.IsEmpty() {
 		return found, nil
 	}
 	call := c.contestCall()
-	call.IsStale = found.stale
-	return found.unless(c.contestedError(c.contests.Unchanged(call)))
+	call.IsStale = found.Stale
+	return found.Unless(c.contestedError(c.contests.Unchanged(call)))
 }
 
 // finishWrite returns the outcome of a write. live is the object before the write; nil if there was
 // none. The reverted paths are counted; one revert too many is ErrContested.
-func (c contention) finishWrite(ctx context.Context, live client.Object, found outcome) (outcome, error) {
-	c.report().recordWrite(ctx, found)
+func (c contention) finishWrite(ctx context.Context, live client.Object, found layer.Outcome) (layer.Outcome, error) {
+	c.reporter.Wrote(ctx, &c.Child, found)
 	if c.supersedes(live, found) {
 		return c.finishSuperseding(live, found)
 	}
@@ -59,22 +61,22 @@ func (c contention) finishWrite(ctx context.Context, live client.Object, found o
 	if len(paths) == 0 || c.dryRun {
 		return c.finishUnchanged(found)
 	}
-	write := contest.Write{Paths: c.withoutDigest(paths)}
+	write := contest.Write{Paths: c.Digests.Without(paths)}
 	if live != nil {
-		write.Version, write.Rival = found.live.GetResourceVersion(), c.rivalIn(live, paths)
+		write.Version, write.Rival = found.Live.GetResourceVersion(), c.rivalIn(live, paths)
 	}
-	return found.unless(c.contestedError(c.contests.Reverted(c.contestCall(), write)))
+	return found.Unless(c.contestedError(c.contests.Reverted(c.contestCall(), write)))
 }
 
 // finishSuperseding returns the outcome of a write that changed the desired state of the child. One
 // change too many is ErrContested. live is the object before the write, nil if there is none now.
-func (c contention) finishSuperseding(live client.Object, found outcome) (outcome, error) {
-	changes := found.changes
-	if len(changes) == 0 && found.operation == Updated { // another pass got the same answer
+func (c contention) finishSuperseding(live client.Object, found layer.Outcome) (layer.Outcome, error) {
+	changes := found.Changes
+	if len(changes) == 0 && found.Operation == layer.Updated { // another pass got the same answer
 		changes = c.unsatisfied(live)
 	}
-	paths := c.withoutDigest(pathsOf(changes))
-	return found.unless(c.contestedError(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
+	paths := c.Digests.Without(layer.Paths(changes))
+	return found.Unless(c.contestedError(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
 }
 
 // contestedError returns the error of a verdict.
@@ -83,17 +85,17 @@ func (c contention) contestedError(verdict contest.Verdict) error {
 		return nil
 	}
 	if verdict.Begins {
-		countContest(c.kind.GVK)
+		report.ContestBegan(c.Kind.GVK)
 	}
-	out := c.subject.Fail(ErrContested, verdict.Operation, verdict.Text(c.fieldOwner, c.migrateFrom), verdict.Paths...)
+	out := c.Subject.Fail(ErrContested, verdict.Operation, verdict.Text(c.fieldOwner, c.migrateFrom), verdict.Paths...)
 	out.Rival, out.After = verdict.Rival, verdict.Wait
 	return out
 }
 
 // supersedes reports whether a write replaced another desired state that this Ensurer wrote, on
 // behalf of whichever owner. The result of that write may not be known yet.
-func (c contention) supersedes(live client.Object, found outcome) bool {
-	if c.dryRun || found.cause == "" {
+func (c contention) supersedes(live client.Object, found layer.Outcome) bool {
+	if c.dryRun || found.Cause == "" {
 		return false
 	}
 	if c.lastApplied.Digest != "" && c.lastApplied.Digest != c.digest {
@@ -103,21 +105,21 @@ func (c contention) supersedes(live client.Object, found outcome) bool {
 	if live != nil {
 		stored, _ = c.storedDigest(live)
 	}
-	return stored != c.digest && c.contests.HasWritten(c.id(), stored)
+	return stored != c.digest && c.contests.HasWritten(c.ID(), stored)
 }
 
 // reverted returns the paths that a write changed although the API server was content with the same
 // desired state before. Fields that this field owner owned neither before nor after do not count:
 // others changed them between the read and the write.
-func (c contention) reverted(live client.Object, found outcome) []string {
+func (c contention) reverted(live client.Object, found layer.Outcome) []string {
 	switch {
 	case c.last.Digest != c.digest:
 		return nil
 	case live != nil:
 		return c.revertedIn(live, found)
-	case found.operation == Recreated: // the changes are those of the deleted object
-		return pathsOf(found.changes)
-	case found.operation == Created && !c.last.Deleted:
+	case found.Operation == layer.Recreated: // the changes are those of the deleted object
+		return layer.Paths(found.Changes)
+	case found.Operation == layer.Created && !c.last.Deleted:
 		return []string{contest.Deletion}
 	}
 	return nil
@@ -125,15 +127,15 @@ func (c contention) reverted(live client.Object, found outcome) []string {
 
 // revertedIn returns the reverted paths of an object that existed. An object with another UID than
 // the last known one means that somebody replaced it, unless this Ensurer had deleted it.
-func (c contention) revertedIn(live client.Object, found outcome) []string {
+func (c contention) revertedIn(live client.Object, found layer.Outcome) []string {
 	isOther := live.GetUID() != c.last.UID
-	if found.operation == Unchanged || c.last.IsNewerThan(live.GetResourceVersion()) || isOther && c.last.Deleted {
+	if found.Operation == layer.Unchanged || c.last.IsNewerThan(live.GetResourceVersion()) || isOther && c.last.Deleted {
 		return nil
 	}
-	before, after := c.owned(live), c.owned(found.live)
-	unknown := !managedfields.HasAny(found.live) // the fake client may give none
+	before, after := c.owned(live), c.owned(found.Live)
+	unknown := !managedfields.HasAny(found.Live) // the fake client may give none
 	var paths []string
-	for _, change := range found.changes {
+	for _, change := range found.Changes {
 		isOurs := after.Owns(change.Path) || before.Owns(change.Path)
 		if change.Path != "" && (unknown || isOurs || change.Path == managedFieldsPath || c.isRetiredPath(change.Path)) {
 			paths = append(paths, change.Path)
@@ -159,7 +161,7 @@ func (c contention) withRival(ctx context.Context, live client.Object) (client.O
 // rivalIn returns who changed paths in live, before they were set back; empty if that is not known.
 func (c contention) rivalIn(live client.Object, paths []string) string {
 	stored, _ := c.storedDigest(live)
-	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.isDigest(path) })
+	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.Digests.Has(path) })
 	if stored != "" && stored != c.digest && managedfields.OwnersIn(managedfields.Others(live, c.fieldOwner)).Of(digest...) == "" {
 		return contest.AnotherInstance(c.fieldOwner)
 	}

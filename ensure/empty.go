@@ -53,7 +53,7 @@ func (u update) restoreEmpty(ctx context.Context, applied application) (applicat
 func (u update) emptyLists(ctx context.Context, live client.Object, lists []fieldpath.Path) (client.Object, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
-		return nil, u.subject.Unencodable(err)
+		return nil, u.Subject.Unencodable(err)
 	}
 	operations := managedfields.TestUID(live)
 	for _, path := range lists {
@@ -87,11 +87,11 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 	}
 	was, err := delta.Values(before)
 	if err != nil {
-		return nil, nil, u.subject.Unencodable(err)
+		return nil, nil, u.Subject.Unencodable(err)
 	}
 	found, err := delta.Values(after)
 	if err != nil {
-		return nil, nil, u.subject.Unencodable(err)
+		return nil, nil, u.Subject.Unencodable(err)
 	}
 	own := u.owned(after)
 	for _, path := range lists {
@@ -120,7 +120,7 @@ func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error
 	}
 	desired := &unstructured.Unstructured{}
 	if err := desired.UnmarshalJSON(u.lastApply); err != nil {
-		return nil, u.subject.Unencodable(err)
+		return nil, u.Subject.Unencodable(err)
 	}
 	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(live)), func(path fieldpath.Path) bool {
 		steps := managedfields.Steps(path)

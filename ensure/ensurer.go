@@ -5,21 +5,21 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/report"
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/object"
@@ -41,11 +41,11 @@ type Ensurer struct {
 	store    hash.Store
 	labels   map[string]string
 	clock    clock.PassiveClock
-	recorder events.EventRecorder
+	reporter report.Reporter
 	entries  int
 
-	former   []string      // names of the field owner
-	warnings atomic.Uint64 // that events told of
+	former  []string    // names of the field owner
+	digests layer.Items // where the store keeps a digest
 
 	seed         maphash.Seed
 	memory       *memory.Memory
@@ -76,7 +76,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		digester:   hash.Default(),
 		store:      hash.DefaultStore(fieldOwner),
 		clock:      clock.RealClock{},
-		recorder:   discardEvents{},
+		reporter:   report.Reporter{Recorder: discardEvents{}},
 		entries:    defaultMemory,
 		seed:       maphash.MakeSeed(),
 	}
@@ -90,6 +90,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 	e.memory, e.contests = memory.New(e.entries), contest.NewTable(e.entries)
 	e.attempts = backoff.NewTable(e.entries)
 	e.replacements = memory.NewTable[memory.OwnedKey, replacement](e.entries)
+	e.reporter.Memory = e.memory
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()
 	}
@@ -159,7 +160,7 @@ func (e *Ensurer) findMisuse() string {
 		return "the store given to ensure.WithDigest is nil"
 	case object.IsNil(e.clock):
 		return "the clock given to ensure.WithClock is nil"
-	case object.IsNil(e.recorder):
+	case object.IsNil(e.reporter.Recorder):
 		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
 	case slices.Contains(e.former, "") || slices.Contains(e.former, e.fieldOwner):
 		return "ensure.FormerFieldOwners needs earlier names of the field owner, and not the one of now"
@@ -174,10 +175,12 @@ func (e *Ensurer) findMisuse() string {
 // findMisuseOfDigests stores a digest in a test object, because a store may not accept the output of
 // the digester.
 func (e *Ensurer) findMisuseOfDigests() string {
+	var probe metav1.ObjectMeta
 	digest, err := e.digester.Of("")
 	if err == nil && digest != "" {
-		err = e.store.Set(&metav1.ObjectMeta{}, adoptedMark+digest)
+		err = e.store.Set(&probe, adoptedMark+digest)
 	}
+	e.digests = layer.ItemsOf(&probe)
 	switch {
 	case err != nil:
 		return "the digester and the store given to ensure.WithDigest do not match: " + err.Error()
@@ -206,8 +209,8 @@ type writeOptions struct {
 // A replacement holds the values of a deleted child until the creation of the next one.
 type replacement struct {
 	deleted types.UID
-	cause   Cause
-	changes []Change
+	cause   layer.Cause
+	changes []layer.Change
 	once    []delta.Edit // values of the deleted object, for the new one
 }
 

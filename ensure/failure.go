@@ -22,9 +22,9 @@ func refuseCall(detail string) *fault.Error { return (&fault.Subject{}).Refuse("
 func (t *target) unknownKindError(role string, err error) *fault.Error {
 	unknown, ok := errors.AsType[*kinds.NoKindError](err)
 	if !ok {
-		return t.subject.Request("ensure", err)
+		return t.Subject.Request("ensure", err)
 	}
-	return t.subject.UnknownKind(role, unknown.Unwrap())
+	return t.Subject.UnknownKind(role, unknown.Unwrap())
 }
 
 // terminatingError returns the error for a child in deletion.
@@ -32,13 +32,13 @@ func (t *target) terminatingError(operation, detail string) *fault.Error {
 	if !t.ifExists {
 		detail += " and will be created again once it is gone"
 	}
-	return t.subject.Fail(ErrTerminating, operation, detail)
+	return t.Subject.Fail(ErrTerminating, operation, detail)
 }
 
 // foreignError returns the error for an object of somebody else. The doc of ErrForeign names the options
 // that take over the object.
 func (t *target) foreignError(live client.Object) error {
-	controller, wanted := metav1.GetControllerOfNoCopy(live), t.controller
+	controller, wanted := metav1.GetControllerOfNoCopy(live), t.Controller
 	var detail string
 	switch {
 	case controller == nil:
@@ -53,7 +53,7 @@ func (t *target) foreignError(live client.Object) error {
 	default:
 		detail = fmt.Sprintf("it is controlled by %s %q, which decides on its content", controller.Kind, controller.Name)
 	}
-	return t.subject.Fail(ErrForeign, "ensure", detail)
+	return t.Subject.Fail(ErrForeign, "ensure", detail)
 }
 
 // appliersOf returns the other managers, except for earlier versions of the operator, that apply the
@@ -77,16 +77,4 @@ func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReferenc
 // ownsReference reports whether an entry owns a field of an owner reference.
 func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
 	return managedfields.OwnedBy(entry).Owns("metadata.ownerReferences[uid=" + string(owner.UID) + "]")
-}
-
-// shown returns an outcome whose paths may be shown.
-func (t *target) shown(found outcome) outcome {
-	found.changes, found.kept = slices.Clone(found.changes), slices.Clone(found.kept)
-	for i := range found.changes {
-		found.changes[i].Path = t.subject.Shown(found.changes[i].Path)
-	}
-	for i := range found.kept {
-		found.kept[i].Path = t.subject.Shown(found.kept[i].Path)
-	}
-	return found
 }

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -19,11 +20,11 @@ import (
 func (j judgement) immutableError(ctx context.Context, live client.Object) *fault.Error {
 	fields := j.immutableFields(ctx, live)
 	remedy := "; delete the object so that it is created again"
-	if j.kind.HoldsMore() {
+	if j.Kind.HoldsMore() {
 		remedy = "; undo the change, or delete the object so that it is created again, which loses its data"
 	}
-	out := j.subject.Fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
-		j.subject.Message(j.refusal, strings.Join(answer.Faults(j.refusal), ", "))+
+	out := j.Subject.Fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
+		j.Subject.Message(j.refusal, strings.Join(answer.Faults(j.refusal), ", "))+
 		differsIn(fields)+remedy, fields...)
 	out.Cause = j.refusal
 	return out
@@ -42,7 +43,7 @@ func differsIn(fields []string) string {
 // fields are all that is known.
 func (j judgement) immutableFields(ctx context.Context, live client.Object) []string {
 	named := answer.Fields(j.refusal)
-	differing := pathsOf(j.unsatisfied(live))
+	differing := layer.Paths(j.unsatisfied(live))
 	for _, o := range j.merge.Dropped() {
 		text := managedfields.Text(o.Path)
 		steps := paths.Steps(text)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/canon"
@@ -38,11 +39,11 @@ type intent struct {
 
 // stamp sets the desired state to a copy of desired with namespace, labels and owner.
 func (i *intent) stamp(desired client.Object) error {
-	i.desired = i.kind.ShallowCopy(desired)
+	i.desired = i.Kind.ShallowCopy(desired)
 	if err := i.readOnce(); err != nil {
 		return err
 	}
-	i.desired.SetNamespace(i.subject.Key.Namespace)
+	i.desired.SetNamespace(i.Subject.Key.Namespace)
 	if len(i.labels) > 0 {
 		labels := maps.Clone(desired.GetLabels())
 		if labels == nil {
@@ -52,7 +53,7 @@ func (i *intent) stamp(desired client.Object) error {
 		i.desired.SetLabels(labels)
 	}
 	if !i.controlled {
-		i.controller = metav1.GetControllerOfNoCopy(i.desired)
+		i.Controller = metav1.GetControllerOfNoCopy(i.desired)
 	} else if err := i.stampOwner(); err != nil {
 		return err
 	}
@@ -80,14 +81,14 @@ func (i *intent) stampOwner() error {
 		switch {
 		case sameOwner(ref, controller):
 		case ptr.Deref(ref.Controller, false):
-			return i.subject.Refuse("metadata.ownerReferences", fmt.Sprintf(
+			return i.Subject.Refuse("metadata.ownerReferences", fmt.Sprintf(
 				"names another controller, %s %q, than ensure.ControlledBy does", ref.Kind, ref.Name))
 		default:
 			refs = append(refs, ref)
 		}
 	}
 	i.desired.SetOwnerReferences(refs)
-	i.controller = &refs[0]
+	i.Controller = &refs[0]
 	return nil
 }
 
@@ -181,7 +182,7 @@ func (i *intent) withDigest() (canon.Object, error) {
 		if i.adopted {
 			digest = adoptedMark + digest
 		}
-		stamped := i.kind.ShallowCopy(i.desired)
+		stamped := i.Kind.ShallowCopy(i.desired)
 		if err := i.store.Set(stamped, digest); err != nil {
 			return nil, i.digestError(err)
 		}
@@ -191,13 +192,13 @@ func (i *intent) withDigest() (canon.Object, error) {
 }
 
 func (i *intent) digestError(err error) *fault.Error {
-	refusal := i.subject.Refuse("", "cannot compute or store its digest: "+err.Error())
+	refusal := i.Subject.Refuse("", "cannot compute or store its digest: "+err.Error())
 	refusal.Cause = err
 	return refusal
 }
 
 // unsatisfied lists where live is not as desired.
-func (i *intent) unsatisfied(live client.Object) []Change {
+func (i *intent) unsatisfied(live client.Object) []layer.Change {
 	return i.changesOf(delta.Unsatisfied(live, i.withoutOnce(i.desired), i.owned(live)))
 }
 
@@ -208,11 +209,11 @@ func (i *intent) owned(obj metav1.Object) managedfields.Owned {
 
 // changesOf returns differences as changes, without values if the kind is sensitive: a number can be a
 // PIN.
-func (i *intent) changesOf(found []delta.Change) []Change {
-	var changes []Change
+func (i *intent) changesOf(found []delta.Change) []layer.Change {
+	var changes []layer.Change
 	for _, difference := range found {
-		change := Change{Path: difference.Path}
-		if !i.subject.IsSensitive {
+		change := layer.Change{Path: difference.Path}
+		if !i.Subject.IsSensitive {
 			change.Old, change.New = difference.Old, difference.New
 		}
 		changes = append(changes, change)

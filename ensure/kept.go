@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -25,17 +26,12 @@ type KeptField struct {
 }
 
 // String returns the path and the manager.
-func (k KeptField) String() string {
-	if k.Manager == "" {
-		return k.Path
-	}
-	return k.Path + " (set by " + k.Manager + ")"
-}
+func (k KeptField) String() string { return layer.KeptField(k).String() }
 
 // keptIn returns the fields of before that our applies gave up, and that after, the answer to the write, still has:
 // those of other managers, and values of nobody that did not change. If before has no managed fields, nothing shows
 // which fields were dropped.
-func (u update) keptIn(before client.Object, applied application) []KeptField {
+func (u update) keptIn(before client.Object, applied application) []layer.KeptField {
 	after := applied.after
 	left := u.owned(after)
 	if applied.tried { // which changes no owner
@@ -52,7 +48,7 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 	if errBefore != nil || errAfter != nil || errWanted != nil {
 		return nil // all of them were read before
 	}
-	var kept []KeptField
+	var kept []layer.KeptField
 	var last fieldpath.Path // that is kept; the fields of an item are not named
 	others := managedfields.OwnersIn(managedfields.Others(after, u.fieldOwner))
 	for _, path := range dropped {
@@ -60,14 +56,14 @@ func (u update) keptIn(before client.Object, applied application) []KeptField {
 		if isInside(path, last) || wanted(steps) != nil || found(steps) == nil {
 			continue
 		}
-		field := KeptField{Path: textOf(u.desired, path), Manager: others.Holding(path)}
+		field := layer.KeptField{Path: textOf(u.desired, path), Manager: others.Holding(path)}
 		if field.Manager != "" || bytes.Equal(found(steps), was(steps)) {
 			last, kept = path, append(kept, field)
 		}
 	}
 	for _, path := range lists {
 		if u.isNobodys(after, path, found(managedfields.Steps(path))) {
-			kept = append(kept, KeptField{Path: textOf(u.desired, path)})
+			kept = append(kept, layer.KeptField{Path: textOf(u.desired, path)})
 		}
 	}
 	return kept

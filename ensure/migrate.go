@@ -14,6 +14,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
@@ -211,7 +212,7 @@ func (u update) unownedToRetire(ctx context.Context, live client.Object) (*field
 	unowned := fieldpath.NewSet()
 	for _, steps := range retired {
 		if place, ok := singleItem(steps); ok {
-			unowned.Insert(fieldpath.MakePathOrDie("metadata", place.member, place.key))
+			unowned.Insert(fieldpath.MakePathOrDie("metadata", place.Member, place.Key))
 		}
 	}
 	if len(retired) == unowned.Size() {
@@ -252,7 +253,7 @@ func (u update) checkRetired(live client.Object) error {
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return u.subject.Unencodable(err)
+		return u.Subject.Unencodable(err)
 	}
 	for at, steps := range u.retireSteps {
 		depth, err := u.specified(steps)
@@ -260,14 +261,14 @@ func (u update) checkRetired(live client.Object) error {
 			return err
 		}
 		if u.isPartIn(live)(steps) {
-			return u.subject.Refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
+			return u.Subject.Refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
 		}
 		for _, entry := range u.rules().Removable(live) {
 			fields := managedfields.OwnedBy(&entry)
 			for n := depth; n < len(steps)-1; n++ {
 				if hasItem, _ := fields.At(steps[:n+1]); hasItem && found(steps[:n]).IsList() {
 					item := firstSteps(u.retire[at], n+1)
-					return u.subject.Refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
+					return u.Subject.Refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
 				}
 			}
 		}
@@ -277,11 +278,11 @@ func (u update) checkRetired(live client.Object) error {
 
 // loadFields finds out which paths of the child are fields of structs.
 func (c *child) loadFields(ctx context.Context) error {
-	if c.kind.KnowsFields() {
+	if c.Kind.KnowsFields() {
 		return nil
 	}
 	find := func(fieldpath.Path) bool { return false }
-	switch known, err := c.client.Scheme().New(c.kind.GVK); {
+	switch known, err := c.client.Scheme().New(c.Kind.GVK); {
 	case !kinds.IsDynamic(c.desired):
 		find = migrate.FieldsOf(reflect.TypeOf(c.desired))
 	case err == nil:
@@ -292,16 +293,16 @@ func (c *child) loadFields(ctx context.Context) error {
 			return err
 		}
 		if definition != nil {
-			find = migrate.FieldsOfSchema(definition, c.kind.GVK.Version)
+			find = migrate.FieldsOfSchema(definition, c.Kind.GVK.Version)
 		}
 	}
-	c.kind.SetFields(find)
+	c.Kind.SetFields(find)
 	return nil
 }
 
 // leftByOlder returns the fields of live, the answer to an apply, that older versions set and that desired lacks, without
 // those that have their default.
-func (u update) leftByOlder(ctx context.Context, live client.Object) []KeptField {
+func (u update) leftByOlder(ctx context.Context, live client.Object) []layer.KeptField {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil // the answer was read before
@@ -317,21 +318,21 @@ func (u update) leftByOlder(ctx context.Context, live client.Object) []KeptField
 			fresh = created.Object
 		}
 	}
-	var kept []KeptField
+	var kept []layer.KeptField
 	for _, field := range left {
 		value, _, _ := obstacle.Lookup(content, field.Path)
 		standard, _, hasDefault := obstacle.Lookup(fresh, field.Path)
 		if hasDefault && reflect.DeepEqual(value, standard) {
 			continue
 		}
-		kept = append(kept, KeptField{Path: textOf(u.desired, field.Path), Manager: field.Manager})
+		kept = append(kept, layer.KeptField{Path: textOf(u.desired, field.Path), Manager: field.Manager})
 	}
 	return kept
 }
 
 // isUnknown reports whether the Go type of desired lacks a field.
 func (c *child) isUnknown(path fieldpath.Path) bool {
-	_, err := delta.Specifies(c.kind.Empty(c.desired), managedfields.Steps(path))
+	_, err := delta.Specifies(c.Kind.Empty(c.desired), managedfields.Steps(path))
 	return err != nil
 }
 
@@ -340,12 +341,12 @@ func (u update) checkSecret(live client.Object) error {
 	hasApplied := slices.ContainsFunc(append([]string{u.fieldOwner}, u.former...), func(name string) bool {
 		return managedfields.Applied(live, name) != nil
 	})
-	if !u.kind.IsSecret() || u.overwriteData || hasApplied || u.isRemembered(live) || u.findStored(live) != "" {
+	if !u.Kind.IsSecret() || u.overwriteData || hasApplied || u.isRemembered(live) || u.findStored(live) != "" {
 		return nil
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return u.subject.Unencodable(err)
+		return u.Subject.Unencodable(err)
 	}
 	var keys []string
 	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.desired), u.owned(live)) {
@@ -356,6 +357,6 @@ func (u update) checkSecret(live client.Object) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	return u.subject.Fail(ErrRefused, "ensure", "it exists, and the first apply would change "+strings.Join(keys, ", ")+
+	return u.Subject.Fail(ErrRefused, "ensure", "it exists, and the first apply would change "+strings.Join(keys, ", ")+
 		": name what is only set at creation in ensure.Once, or allow the change with ensure.OverwriteData", keys...)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
@@ -57,7 +57,7 @@ func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ..
 	if err != nil {
 		return Result[T]{}, published(err)
 	}
-	return resultOf[T](found), nil
+	return resultOf[T](found, &c.Subject), nil
 }
 
 // A child is one desired object during a call.
@@ -84,7 +84,7 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 		return nil, err
 	}
 	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
 	}
 	if err := c.place(desired); err != nil {
 		return nil, err
@@ -106,20 +106,20 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	c.Ensurer, c.options = e, o
 	c.setKind(kinds.None)
 	if c.isNil {
-		return nil, c.subject.Refuse("", "an Option is nil")
+		return nil, c.Subject.Refuse("", "an Option is nil")
 	}
 	if object.IsNil(obj) {
-		return nil, c.subject.Refuse("", "desired is nil")
+		return nil, c.Subject.Refuse("", "desired is nil")
 	}
 	if e == nil || e.memory == nil {
-		return nil, c.subject.Refuse("", "the Ensurer was not created by ensure.New")
+		return nil, c.Subject.Refuse("", "the Ensurer was not created by ensure.New")
 	}
 	if !e.kinds.IsReadable(obj) {
-		return nil, c.subject.Refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
+		return nil, c.Subject.Refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
 	}
-	c.subject.Key = client.ObjectKeyFromObject(obj)
+	c.Subject.Key, c.Digests, c.DryRun = client.ObjectKeyFromObject(obj), e.digests, o.dryRun
 	if e.misuse != "" {
-		return nil, c.subject.Refuse("", e.misuse)
+		return nil, c.Subject.Refuse("", e.misuse)
 	}
 	kind, err := e.kinds.Of(obj)
 	c.setKind(kind)
@@ -128,37 +128,36 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	}
 	if c.controlled {
 		err = c.checkOwner()
+		c.Owner = o.owner
 	}
 	return c, err
 }
 
 // ensure creates or updates the child to match desired. It is called once for each child.
-func (c *child) ensure(ctx context.Context) (outcome, error) {
+func (c *child) ensure(ctx context.Context) (layer.Outcome, error) {
 	found, err := c.readAndReconcile(ctx)
 	if c.ifExists && c.server.IsUninstalled(err) {
-		found, err = outcome{operation: Gone}, nil
+		found, err = layer.Outcome{Operation: layer.Gone}, nil
 	}
 	err = c.backoff.End(err, c.server.Requests, c.isUndecided)
-	c.report().recordFailure(err)
-	c.report().countRequests(found, err)
+	c.reporter.Ended(&c.Child, c.server.Requests, c.server.LastRead, found, err)
 	if errors.Is(err, ErrContested) {
 		observer.Report(ctx, published(err))
 	}
-	found = c.shown(found)
 	return found, err
 }
 
 // readAndReconcile reconciles the object that the cache shows. If that copy turns out to be outdated, it
 // reconciles the object on the API server.
-func (c *child) readAndReconcile(ctx context.Context) (outcome, error) {
+func (c *child) readAndReconcile(ctx context.Context) (layer.Outcome, error) {
 	live, err := c.read(ctx)
-	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.id())) && !c.contests.IsWaiting(c.contest().contestCall()) {
+	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.ID())) && !c.contests.IsWaiting(c.contest().contestCall()) {
 		// The cache lags, or leaves the child out, or somebody deleted the child: a read shows which.
 		c.isMissingFromCache = true
 		live, err = c.server.ReadServer(ctx)
 	}
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	found, err := c.reconcileLive(ctx, live)
 	if err == nil || !fault.IsRace(err) {
@@ -170,44 +169,44 @@ func (c *child) readAndReconcile(ctx context.Context) (outcome, error) {
 	current, readErr := c.server.ReadServer(ctx)
 	switch {
 	case readErr != nil:
-		return outcome{}, readErr
+		return layer.Outcome{}, readErr
 	case current == nil && isDoubtful: // the reader does not show the object that the API server has
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	return c.reconcileLive(ctx, current)
 }
 
 // reconcileLive creates or updates the child so that live, nil if there is none, matches desired.
-func (c *child) reconcileLive(ctx context.Context, live client.Object) (outcome, error) {
+func (c *child) reconcileLive(ctx context.Context, live client.Object) (layer.Outcome, error) {
 	known, whole := c.situationOf(live), live
 	for {
 		var err error
 		switch decide(known) {
 		case toFindProvenance:
 			if whole, err = c.findProvenance(ctx, live, &known); err != nil {
-				return outcome{}, err
+				return layer.Outcome{}, err
 			}
 		case toCompare:
 			known.isCompared, known.isInSync = true, c.inSync(live, whole)
 		case toCreate:
 			return c.createUnlessContested(ctx)
 		case toWrite:
-			c.memory.ForgetHidden(c.id()) // the write may bring the child back into the cache
+			c.memory.ForgetHidden(c.ID()) // the write may bring the child back into the cache
 			return c.updateUnlessContested(ctx, whole, c.causeToWrite(whole))
 		case toRest:
-			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
+			return c.contest().finishUnchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
 		case toAwaitCache:
-			return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged, stale: true})
+			return c.contest().finishUnchanged(layer.Outcome{Live: live, Operation: layer.Unchanged, Stale: true})
 		case toLeaveUnchanged:
 			return c.leaveUnchanged(live)
 		case toLeaveForeign:
-			return outcome{}, withdrawal{c}.leaveForeign(ctx, whole)
+			return layer.Outcome{}, withdrawal{c}.leaveForeign(ctx, whole)
 		case toAwaitDeletion:
-			return outcome{}, c.terminatingError("ensure", "it is being deleted")
+			return layer.Outcome{}, c.terminatingError("ensure", "it is being deleted")
 		case toReportHidden:
-			return outcome{}, c.subject.Fail(ErrHidden, "ensure", whyHidden)
+			return layer.Outcome{}, c.Subject.Fail(ErrHidden, "ensure", whyHidden)
 		default:
-			return outcome{operation: Gone}, nil
+			return layer.Outcome{Operation: layer.Gone}, nil
 		}
 	}
 }
@@ -313,15 +312,15 @@ func (c *child) findProvenance(ctx context.Context, live client.Object, known *s
 
 // leaveUnchanged does not change live, and fails if live has another controller. A cache that does not
 // show an object of somebody else is no error.
-func (c *child) leaveUnchanged(live client.Object) (outcome, error) {
+func (c *child) leaveUnchanged(live client.Object) (layer.Outcome, error) {
 	isHidden := c.isHidden(live)
 	if digest, _ := c.findDigest(live); digest != "" && isHidden {
-		return outcome{}, c.subject.Fail(ErrHidden, "ensure", whyHidden)
+		return layer.Outcome{}, c.Subject.Fail(ErrHidden, "ensure", whyHidden)
 	}
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
-		return outcome{}, c.foreignError(live)
+		return layer.Outcome{}, c.foreignError(live)
 	}
-	return c.contest().finishUnchanged(outcome{live: live, operation: Unchanged})
+	return c.contest().finishUnchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
 }
 
 // inSync reports whether live needs no request: this desired state was applied, and nobody changed a
@@ -339,7 +338,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
 		return false
 	}
-	isTouched := c.kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
+	isTouched := c.Kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
 	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.desired), c.owned(live)) {
 		return false
 	}
@@ -351,31 +350,31 @@ func (c *child) inSync(live, whole client.Object) bool {
 }
 
 // updateUnlessContested updates live to match desired, unless a contest forbids writes.
-func (c *child) updateUnlessContested(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
-	c.lastApplied, _ = c.memory.Applied.Get(c.id())
+func (c *child) updateUnlessContested(ctx context.Context, live client.Object, cause layer.Cause) (layer.Outcome, error) {
+	c.lastApplied, _ = c.memory.Applied.Get(c.ID())
 	if err := c.contest().tryToWrite(); err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	live, err := c.contest().withRival(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	found, err := update{c}.run(ctx, live, cause)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	return c.contest().finishWrite(ctx, live, found)
 }
 
 // createUnlessContested creates the child, unless a contest forbids that.
-func (c *child) createUnlessContested(ctx context.Context) (outcome, error) {
-	c.lastApplied, _ = c.memory.Applied.Get(c.id())
+func (c *child) createUnlessContested(ctx context.Context) (layer.Outcome, error) {
+	c.lastApplied, _ = c.memory.Applied.Get(c.ID())
 	if err := c.contest().tryToWrite(); err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	found, err := c.create(ctx)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	return c.contest().finishWrite(ctx, nil, found)
 }
@@ -389,8 +388,8 @@ func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
 		return nil
 	}
 	// A failed read, as without the verb get, does not keep the drift from being repaired.
-	if _, end, _ := c.server.ReadOwner(ctx, c.owner, c.controller); end != "" {
-		return c.subject.Fail(ErrOwnerTerminating, operation, c.ownerName()+" "+end)
+	if _, end, _ := c.server.ReadOwner(ctx, c.owner, c.Controller); end != "" {
+		return c.Subject.Fail(ErrOwnerTerminating, operation, c.ownerName()+" "+end)
 	}
 	return nil
 }
@@ -402,49 +401,35 @@ func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
 const createOnly = "4611686018427387904"
 
 // create makes the object if there is none, in one request.
-func (c *child) create(ctx context.Context) (outcome, error) {
-	last := c.memory.Record(c.ownedID()) // c.last may be from before this call deleted the child
+func (c *child) create(ctx context.Context) (layer.Outcome, error) {
+	last := c.memory.Record(c.OwnedID()) // c.last may be from before this call deleted the child
 	if last.UID != "" && !last.Deleted {
 		if err := c.checkOwnerIsThere(ctx, "create"); err != nil {
-			return outcome{}, err
+			return layer.Outcome{}, err
 		}
 	}
 	c.adopted, c.desiredWithDigest = false, nil
-	replaced, isRecreated := c.replacements.Get(c.ownedID())
+	replaced, isRecreated := c.replacements.Get(c.OwnedID())
 	desired, err := c.desiredToCreate(replaced.once)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
-	body, err := canon.Body(desired, c.kind.GVK, "", createOnly)
+	body, err := canon.Body(desired, c.Kind.GVK, "", createOnly)
 	if err != nil {
-		return outcome{}, c.subject.Unencodable(err)
+		return layer.Outcome{}, c.Subject.Unencodable(err)
 	}
 	answer, err := c.server.Apply(ctx, "create", c.digest, body)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	c.confirm(answer)
-	found := outcome{live: answer, operation: Created, cause: Missing}
+	found := layer.Outcome{Live: answer, Operation: layer.Created, Cause: layer.Missing}
 	if c.dryRun {
 		return found, nil
 	}
 	if isRecreated {
-		c.replacements.Remove(c.ownedID())
-		found.operation, found.cause, found.changes = Recreated, replaced.cause, replaced.changes
+		c.replacements.Remove(c.OwnedID())
+		found.Operation, found.Cause, found.Changes = layer.Recreated, replaced.cause, replaced.changes
 	}
 	return found, nil
-}
-
-// isDigest reports whether path is the one of the digest.
-func (c *child) isDigest(path string) bool {
-	place, ok := itemAt(path)
-	return ok && c.desiredWithDigest != nil && place.in(c.desiredWithDigest) && !place.in(c.desired)
-}
-
-// withoutDigest returns paths without the one of the digest, unless there is no other.
-func (c *child) withoutDigest(paths []string) []string {
-	if rest := slices.DeleteFunc(slices.Clone(paths), c.isDigest); len(rest) > 0 {
-		return rest
-	}
-	return paths
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -38,8 +39,8 @@ func (o *observation) read(ctx context.Context) (client.Object, error) {
 	}
 	o.backoff.Begin(live)
 	if live != nil {
-		o.memory.NoteShown(o.id())
-		o.kind.NoteManaged(live)
+		o.memory.NoteShown(o.ID())
+		o.Kind.NoteManaged(live)
 	}
 	return live, err
 }
@@ -69,7 +70,7 @@ func (o *observation) isHidden(live client.Object) bool {
 		return false
 	}
 	now := o.clock.Now()
-	return now.Sub(o.memory.NoteHidden(o.id(), live.GetUID(), now)) >= hiddenAfter
+	return now.Sub(o.memory.NoteHidden(o.ID(), live.GetUID(), now)) >= hiddenAfter
 }
 
 var whyHidden = "it exists, but the operator's cache has not shown it for " + hiddenAfter.String() +
@@ -77,7 +78,7 @@ var whyHidden = "it exists, but the operator's cache has not shown it for " + hi
 	"which a restart of the operator corrects"
 
 // loadRecord looks up the last confirmed state. Without one, o.last is empty.
-func (o *observation) loadRecord() { o.last = o.memory.Record(o.ownedID()) }
+func (o *observation) loadRecord() { o.last = o.memory.Record(o.OwnedID()) }
 
 // record returns the record of live, and whether there is one.
 func (o *observation) record(live client.Object) (memory.Record, bool) {
@@ -89,7 +90,7 @@ func (o *observation) record(live client.Object) (memory.Record, bool) {
 func (o *observation) noteShown(live client.Object) {
 	if known, ok := o.record(live); ok && !known.Shown && !o.isMissingFromCache {
 		o.last.Shown = true
-		o.memory.Confirm(o.ownedID(), o.last)
+		o.memory.Confirm(o.OwnedID(), o.last)
 	}
 }
 
@@ -118,8 +119,8 @@ func (o *observation) confirm(live client.Object) {
 	if !ok || o.dryRun { // nothing was stored
 		return
 	}
-	o.memory.Applied.Set(o.id(), memory.Applied{Digest: o.digest, UID: live.GetUID(), Owner: o.controllerName()})
-	o.memory.Confirm(o.ownedID(), memory.Record{
+	o.memory.Applied.Set(o.ID(), memory.Applied{Digest: o.digest, UID: live.GetUID(), Owner: o.controllerName()})
+	o.memory.Confirm(o.OwnedID(), memory.Record{
 		UID:      live.GetUID(),
 		Digest:   o.digest,
 		Checksum: o.checksum,
@@ -142,7 +143,7 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 		return false
 	}
 	isSame := known.UID != "" && known.Version == live.GetResourceVersion() // without UIDs, on the fake client, versions come again
-	if isSame && known.Handover == o.handover() && (known.Entry != "" || !o.kind.IsReset(live)) {
+	if isSame && known.Handover == o.handover() && (known.Entry != "" || !o.Kind.IsReset(live)) {
 		return true
 	}
 	content, ok := o.fingerprint(live)
@@ -153,7 +154,7 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 		return false
 	}
 	known.Version, known.Handover, known.Retired, known.At = live.GetResourceVersion(), o.handover(), o.retiredIn(live), o.clock.Now()
-	o.memory.Confirm(o.ownedID(), known)
+	o.memory.Confirm(o.OwnedID(), known)
 	return true
 }
 
@@ -161,7 +162,7 @@ func (o *observation) isConfirmed(live client.Object, known memory.Record) bool 
 // API server.
 func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
 	if !managedfields.HasAny(live) {
-		return o.kind.IsReset(live)
+		return o.Kind.IsReset(live)
 	}
 	entry := o.fieldsFingerprint(live)
 	return entry == "" || known.Entry != "" && entry != known.Entry
@@ -193,22 +194,22 @@ func (o *observation) metadataFingerprint(live client.Object) string {
 }
 
 // causeToWrite returns why an object that is not in sync will be written.
-func (o *observation) causeToWrite(live client.Object) Cause {
+func (o *observation) causeToWrite(live client.Object) layer.Cause {
 	stored, _ := o.storedDigest(live)
 	known, remembered := o.record(live)
 	switch {
 	case remembered && known.Digest == o.digest:
-		return Drifted // also if the stored digest was changed: not by us
+		return layer.Drifted // also if the stored digest was changed: not by us
 	case remembered, stored != "" && stored != o.digest:
-		return DesiredChanged
+		return layer.DesiredChanged
 	case stored != "":
-		return Drifted
+		return layer.Drifted
 	case !o.ours:
-		return Adopted
+		return layer.Adopted
 	case managedfields.HasAny(live) && managedfields.Applied(live, o.fieldOwner) == nil:
-		return DesiredChanged // an earlier version of the operator wrote live by an update
+		return layer.DesiredChanged // an earlier version of the operator wrote live by an update
 	}
-	return Drifted
+	return layer.Drifted
 }
 
 // A provenance says to whom an object belongs.
@@ -266,7 +267,7 @@ func (o *observation) isRemembered(live client.Object) bool {
 // mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
 // releases an object by emptying all managed fields.
 func (o *observation) mayBeReleased(live client.Object) bool {
-	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.kind.IsReset(live)
+	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.Kind.IsReset(live)
 }
 
 // isCopy reports whether somebody created live from a child of ours, including the digest: this field
@@ -306,7 +307,7 @@ func (o *observation) isMadeForOwner(live client.Object, controller *metav1.Owne
 // isFromFormerOwner reports whether this Ensurer last applied live for an owner of the same kind and
 // name, which was deleted and created again after somebody had replaced live without a trace.
 func (o *observation) isFromFormerOwner(live client.Object) bool {
-	latest, _ := o.memory.Applied.Get(o.id())
+	latest, _ := o.memory.Applied.Get(o.ID())
 	return o.call == callEnsure && latest.UID != "" && latest.UID == live.GetUID() &&
 		latest.Owner != "" && latest.Owner == o.controllerName()
 }
@@ -318,7 +319,7 @@ func (o *observation) mayAdopt(live client.Object) bool {
 	}
 	// Two controllers are refused by the server.
 	controller := metav1.GetControllerOfNoCopy(live)
-	return o.controller == nil || controller == nil || o.isWanted(controller)
+	return o.Controller == nil || controller == nil || o.isWanted(controller)
 }
 
 // isReleaseUnfinished reports whether this field owner has applied no content of live although desired

@@ -22,10 +22,10 @@ type ownership struct {
 // rules returns the rules by which the fields of a child change their owner.
 func (o *ownership) rules() migrate.Rules {
 	rules := migrate.Rules{
-		Owner: o.fieldOwner, APIVersion: o.kind.APIVersion, Older: o.migrateFrom, Former: o.former,
-		IsAdopted: o.adopted, IsField: o.kind.IsField, Retired: o.retireSteps, Unowned: o.unowned,
+		Owner: o.fieldOwner, APIVersion: o.Kind.APIVersion, Older: o.migrateFrom, Former: o.former,
+		IsAdopted: o.adopted, IsField: o.Kind.IsField, Retired: o.retireSteps, Unowned: o.unowned,
 	}
-	if len(o.leftPaths) > 0 || o.adopt && o.controller == nil {
+	if len(o.leftPaths) > 0 || o.adopt && o.Controller == nil {
 		rules.IsLeft = func(path fieldpath.Path) bool { return o.isLeftPath(path) || o.isKeptOwner(path) }
 	}
 	return rules
@@ -55,15 +55,6 @@ func (o *ownership) fieldsFingerprint(live client.Object) string {
 	return contentSum(own.FieldsV1.GetRawBytes())
 }
 
-// isDigestField reports whether path is where our digest is kept.
-func (o *ownership) isDigestField(path fieldpath.Path) bool {
-	if len(path) != 3 || isContent(path) || path[1].FieldName == nil || path[2].FieldName == nil {
-		return false
-	}
-	place := item{member: *path[1].FieldName, key: *path[2].FieldName}
-	return place.in(o.desiredWithDigest) && !place.in(o.desired)
-}
-
 func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
 
 // disown returns a patch of live after which nobody owns the fields of our own entry of an operation for which matches
@@ -82,7 +73,7 @@ func (o *ownership) disown(
 // isKeptOwner reports whether path is that of an owner that stays, and that desired does not
 // name. If our applies own it, the next one removes it.
 func (o *ownership) isKeptOwner(path fieldpath.Path) bool {
-	if !o.adopt || o.controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
+	if !o.adopt || o.Controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
 		return false
 	}
 	return !slices.ContainsFunc(o.desired.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
@@ -93,5 +84,5 @@ func (o *ownership) isKeptOwner(path fieldpath.Path) bool {
 // keepsOwners reports whether the owners of live stay as they are, though an earlier call may
 // have applied one of them.
 func (o *ownership) keepsOwners(live client.Object) bool {
-	return o.adopt && o.controller == nil && len(live.GetOwnerReferences()) > 0
+	return o.adopt && o.Controller == nil && len(live.GetOwnerReferences()) > 0
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/delta"
 )
 
@@ -54,21 +55,21 @@ type recreation struct{ *child }
 
 // run deletes live, which cannot be changed as desired, and makes the child again,
 // if that is allowed and of use. Else the refusal stands.
-func (r recreation) run(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
+func (r recreation) run(ctx context.Context, live client.Object, cause layer.Cause, refusal error) (layer.Outcome, error) {
 	cause = r.provenCause(live, cause)
 	if !r.mayRecreate(cause) || !r.isReplaceable() {
-		return outcome{}, refusal
+		return layer.Outcome{}, refusal
 	}
-	if cause == DesiredChanged && !r.onDrift && r.isDriftRefused {
-		return outcome{}, refusal
+	if cause == layer.DesiredChanged && !r.onDrift && r.isDriftRefused {
+		return layer.Outcome{}, refusal
 	}
-	if cause != DesiredChanged {
+	if cause != layer.DesiredChanged {
 		changed, err := r.isChangedByOthers(ctx, live)
 		if err != nil {
-			return outcome{}, err
+			return layer.Outcome{}, err
 		}
 		if !changed {
-			return outcome{}, refusal
+			return layer.Outcome{}, refusal
 		}
 	}
 	return r.replaceWhole(ctx, live, cause, refusal)
@@ -81,23 +82,23 @@ func (c *child) isReplaceable() bool {
 
 // provenCause returns Drifted for an object without a digest that this process has not written: nothing
 // shows that desired has changed since.
-func (r recreation) provenCause(live client.Object, cause Cause) Cause {
+func (r recreation) provenCause(live client.Object, cause layer.Cause) layer.Cause {
 	if stored, _ := r.storedDigest(live); stored == "" && !r.isRemembered(live) {
-		return Drifted
+		return layer.Drifted
 	}
 	return cause
 }
 
 // mayRecreate reports whether the caller allows that the child is deleted for this cause.
-func (r recreation) mayRecreate(cause Cause) bool {
-	return r.recreate != "" && (r.recreateNamed || !r.kind.HoldsMore()) && (cause == DesiredChanged || r.onDrift)
+func (r recreation) mayRecreate(cause layer.Cause) bool {
+	return r.recreate != "" && (r.recreateNamed || !r.Kind.HoldsMore()) && (cause == layer.DesiredChanged || r.onDrift)
 }
 
 // isChangedByOthers reports whether live differs from desired in a field that this field owner does not
 // own any more. A differing field that this field owner owns was changed by a webhook, which would
 // change a new object, too.
 func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
-	unsatisfied := pathsOf(r.unsatisfied(live))
+	unsatisfied := layer.Paths(r.unsatisfied(live))
 	if len(unsatisfied) == 0 {
 		return false, nil
 	}
@@ -111,28 +112,28 @@ func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (
 
 // replaceWhole deletes live and creates the child again. If live is not gone at once, the creation
 // fails because live exists, and a later pass creates the child.
-func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause Cause, refusal error) (outcome, error) {
+func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause layer.Cause, refusal error) (layer.Outcome, error) {
 	changes := r.unsatisfied(live)
 	if e, ok := errors.AsType[*fault.Error](refusal); ok && len(changes) == 0 {
 		for _, path := range e.Paths {
-			changes = append(changes, Change{Path: path})
+			changes = append(changes, layer.Change{Path: path})
 		}
 	}
 	once, err := r.onceValuesOnServer(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	deleted, err := r.deleteLive(ctx, live, r.recreate)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	if r.dryRun {
-		return outcome{live: live, operation: Recreated, cause: cause, changes: changes}, nil
+		return layer.Outcome{Live: live, Operation: layer.Recreated, Cause: cause, Changes: changes}, nil
 	}
-	if deleted.cause != "" { // by us
-		r.report().recordWrite(ctx, outcome{live: live, operation: Deleting, cause: cause, changes: changes})
+	if deleted.Cause != "" { // by us
+		r.reporter.Wrote(ctx, &r.Child, layer.Outcome{Live: live, Operation: layer.Deleting, Cause: cause, Changes: changes})
 	}
-	r.replacements.Set(r.ownedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
+	r.replacements.Set(r.OwnedID(), replacement{deleted: live.GetUID(), cause: cause, changes: changes, once: once})
 	return r.create(ctx)
 }
 
@@ -146,7 +147,7 @@ func (r recreation) onceValuesOnServer(ctx context.Context, live client.Object) 
 		return nil, err
 	}
 	if complete.GetResourceVersion() != live.GetResourceVersion() {
-		return nil, r.subject.Conflict("delete", "it was changed meanwhile", nil)
+		return nil, r.Subject.Conflict("delete", "it was changed meanwhile", nil)
 	}
 	return r.onceValues(complete)
 }
@@ -154,7 +155,7 @@ func (r recreation) onceValuesOnServer(ctx context.Context, live client.Object) 
 // dropReplacement forgets a pending replacement once the child has another UID: somebody else created
 // the child first.
 func (c *child) dropReplacement(uid types.UID) {
-	if pending, _ := c.replacements.Get(c.ownedID()); pending.deleted != uid {
-		c.replacements.Remove(c.ownedID())
+	if pending, _ := c.replacements.Get(c.OwnedID()); pending.deleted != uid {
+		c.replacements.Remove(c.OwnedID())
 	}
 }

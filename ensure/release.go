@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -109,7 +110,7 @@ func (i *intent) checkPaths() error {
 
 func (i *intent) checkManagers() error {
 	if slices.Contains(i.migrateFrom, "") {
-		return i.subject.Refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+		return i.Subject.Refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
 	}
 	return nil
 }
@@ -136,13 +137,13 @@ func (i *intent) parsePath(path, option string) ([]string, error) {
 	given := unfitPath(path, option)
 	steps, err := paths.Parse(path)
 	if err != nil {
-		return nil, i.subject.Refuse("", given+err.Error())
+		return nil, i.Subject.Refuse("", given+err.Error())
 	}
-	if i.kind.IsSecret() && steps[0] == "stringData" {
-		return nil, i.subject.Refuse("", given+"is written only: the API server keeps it in data, so name it there")
+	if i.Kind.IsSecret() && steps[0] == "stringData" {
+		return nil, i.Subject.Refuse("", given+"is written only: the API server keeps it in data, so name it there")
 	}
 	if _, err := delta.Specifies(i.desired, steps); err != nil {
-		return nil, i.subject.Refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
+		return nil, i.Subject.Refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
 	}
 	return steps, nil
 }
@@ -164,7 +165,7 @@ func (i *intent) parseUnspecified(path, option, problem string) ([]string, error
 		return nil, err
 	}
 	if depth == len(steps) {
-		return nil, i.subject.Refuse(path, problem+", so leave it out of desired "+
+		return nil, i.Subject.Refuse(path, problem+", so leave it out of desired "+
 			"(the owner, the digest and the labels of ensure.WithLabels are part of desired)")
 	}
 	return steps, nil
@@ -187,7 +188,7 @@ func (i *intent) readOnce() error {
 			return err
 		}
 		if problem := i.problemWithOnce(steps); problem != "" {
-			return i.subject.Refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
+			return i.Subject.Refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
 		}
 		i.onceEdits = append(i.onceEdits, delta.Edit{Path: steps})
 	}
@@ -200,11 +201,11 @@ func (i *intent) problemWithOnce(steps []string) string {
 		return "is not written by ensure"
 	case "metadata":
 		place, ok := singleItem(steps)
-		_, isEveryones := i.Ensurer.labels[place.key]
+		_, isEveryones := i.Ensurer.labels[place.Key]
 		switch {
 		case !ok:
 			return "is neither a label nor an annotation: of the metadata, only these can be named, by their keys"
-		case isEveryones && place.member == "labels":
+		case isEveryones && place.Member == "labels":
 			return "is a label of ensure.WithLabels"
 		}
 	}
@@ -212,11 +213,11 @@ func (i *intent) problemWithOnce(steps []string) string {
 }
 
 // singleItem returns the label or annotation that steps lead to.
-func singleItem(steps []string) (item, bool) {
+func singleItem(steps []string) (layer.Item, bool) {
 	if len(steps) != 3 || steps[0] != "metadata" || steps[1] != "labels" && steps[1] != "annotations" {
-		return item{}, false
+		return layer.Item{}, false
 	}
-	return item{member: steps[1], key: steps[2]}, true
+	return layer.Item{Member: steps[1], Key: steps[2]}, true
 }
 
 // splitOnce keeps a copy of desired for the creation, and removes the labels and annotations that Once
@@ -225,14 +226,14 @@ func (i *intent) splitOnce() {
 	if len(i.onceEdits) == 0 {
 		return
 	}
-	i.desiredAtCreation = i.kind.ShallowCopy(i.desired)
+	i.desiredAtCreation = i.Kind.ShallowCopy(i.desired)
 	labels, annotations := maps.Clone(i.desired.GetLabels()), maps.Clone(i.desired.GetAnnotations())
 	for _, edit := range i.onceEdits {
-		switch place, _ := singleItem(edit.Path); place.member {
+		switch place, _ := singleItem(edit.Path); place.Member {
 		case "labels":
-			delete(labels, place.key)
+			delete(labels, place.Key)
 		case "annotations":
-			delete(annotations, place.key)
+			delete(annotations, place.Key)
 		}
 	}
 	i.desired.SetLabels(labels)
@@ -246,11 +247,8 @@ func (i *intent) checkOnce() error {
 		if !ok {
 			continue
 		}
-		if _, err := i.withDigest(); err != nil {
-			return err
-		}
-		if place.in(i.desiredWithDigest) {
-			return i.subject.Refuse(i.once[at], "is given to ensure.Once, but holds the digest")
+		if slices.Contains(i.Digests, place) {
+			return i.Subject.Refuse(i.once[at], "is given to ensure.Once, but holds the digest")
 		}
 	}
 	return nil
@@ -269,12 +267,12 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return u.subject.Unencodable(err)
+		return u.Subject.Unencodable(err)
 	}
 	own := u.ownedAfter(before)
 	for _, left := range u.leftPaths {
 		if _, err := delta.Specifies(live, left.steps); err != nil {
-			return u.subject.Refuse("", unfitPath(left.path, left.option)+err.Error())
+			return u.Subject.Refuse("", unfitPath(left.path, left.option)+err.Error())
 		}
 		if found(left.steps) == nil {
 			continue
@@ -284,13 +282,13 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 			return err
 		}
 		if u.isPart(live, left.steps, depth) {
-			return u.subject.Refuse(left.path, "is given to "+left.option+", but the next apply would remove it, because the API server merges it "+
+			return u.Subject.Refuse(left.path, "is given to "+left.option+", but the next apply would remove it, because the API server merges it "+
 				"as part of a larger value: name the list or the map around it, or the item by all its keys")
 		}
 		for n := depth; n < len(left.steps)-1; n++ {
 			if found(left.steps[:n]).IsList() && own.OwnsAt(left.steps[:n+1]) {
 				item := firstSteps(left.path, n+1)
-				return u.subject.Refuse(left.path, "is to stay, but desired has nothing left in "+item+
+				return u.Subject.Refuse(left.path, "is to stay, but desired has nothing left in "+item+
 					", which would be removed with it: give "+left.option+" "+item)
 			}
 		}
@@ -332,7 +330,7 @@ func (i *intent) onceValues(live client.Object) ([]delta.Edit, error) {
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return nil, i.subject.Unencodable(err)
+		return nil, i.Subject.Unencodable(err)
 	}
 	var values []delta.Edit
 	for _, edit := range i.onceEdits {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
@@ -97,10 +98,10 @@ func (r *repair) addUnowned(ctx context.Context) error {
 func (c *child) allFields(ctx context.Context, live *unstructured.Unstructured) (*fieldpath.Set, error) {
 	content := maps.Clone(live.Object)
 	delete(content, "status")
-	content["metadata"] = map[string]any{"name": c.subject.Key.Name, "namespace": c.subject.Key.Namespace, "uid": live.GetUID()}
+	content["metadata"] = map[string]any{"name": c.Subject.Key.Name, "namespace": c.Subject.Key.Namespace, "uid": live.GetUID()}
 	body, err := json.Marshal(content)
 	if err != nil {
-		return nil, c.subject.Unencodable(err)
+		return nil, c.Subject.Unencodable(err)
 	}
 	applied, err := c.server.Patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
 		server.DryRun, client.FieldOwner(migrate.BeforeFirstApply))
@@ -136,8 +137,8 @@ func (r *repair) completeKeys(ctx context.Context) error {
 	for _, path := range lacking {
 		paths = appendNew(paths, managedfields.Text(path))
 	}
-	out := r.subject.Fail(ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
-		", and the API server does not report their defaults: specify whole keys: "+r.subject.Message(r.refusal, answer.NotShown), paths...)
+	out := r.Subject.Fail(ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
+		", and the API server does not report their defaults: specify whole keys: "+r.Subject.Message(r.refusal, answer.NotShown), paths...)
 	out.Cause = r.refusal
 	return out
 }
@@ -160,7 +161,7 @@ func (c *child) applyElsewhere(ctx context.Context, live client.Object) (*unstru
 	case fault.IsKnown(err):
 		return nil, err
 	case !answer.IsFinal(err):
-		return nil, c.subject.Request("repair", err)
+		return nil, c.Subject.Request("repair", err)
 	}
 	return nil, nil
 }
@@ -210,7 +211,7 @@ func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (app
 	}
 	applied, err := r.applyAgain(ctx, obstacles)
 	if err != nil {
-		r.memory.Invalidate(r.ownedID())
+		r.memory.Invalidate(r.OwnedID())
 		r.giveBack(ctx, taken, obstacles)
 	}
 	return application{before: taken, after: applied, removed: obstacles}, err
@@ -240,7 +241,7 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return application{}, err
 	}
-	r.memory.Invalidate(r.ownedID()) // until the apply is confirmed
+	r.memory.Invalidate(r.OwnedID()) // until the apply is confirmed
 	updates := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationUpdate)
 	before := fieldpath.NewSet()
 	if updates >= 0 {
@@ -261,18 +262,9 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 
 // writesDigest reports whether an operation changes the stored digest.
 func (r *repair) writesDigest(operation jsonpatch.Operation) bool {
-	return isAbout(operation, "/metadata/annotations", r.desired.GetAnnotations(), r.desiredWithDigest.GetAnnotations()) ||
-		isAbout(operation, "/metadata/labels", r.desired.GetLabels(), r.desiredWithDigest.GetLabels())
-}
-
-// isAbout reports whether an operation changes a member at pointer that differs between two maps.
-func isAbout(operation jsonpatch.Operation, pointer string, without, with map[string]string) bool {
-	for key, value := range with {
-		if without[key] != value && operation.Path == jsonpatch.Join(pointer, key) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Digests, func(at layer.Item) bool {
+		return operation.Path == jsonpatch.Join("/metadata/"+at.Member, at.Key)
+	})
 }
 
 // patchWhileUnchanged sends the patch that build returns, on a fresh copy if others write in between, as long as the
@@ -337,7 +329,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	desired.SetUID(r.live.GetUID())
 	body, err := desired.MarshalJSON()
 	if err != nil {
-		return nil, r.subject.Unencodable(err)
+		return nil, r.Subject.Unencodable(err)
 	}
 	applied, err := r.server.Apply(ctx, "apply", r.digest, body)
 	if err != nil {
@@ -380,13 +372,13 @@ func (r *repair) typed() client.Object { return r.inGoType(r.live) }
 
 // inGoType returns obj in the Go type of desired.
 func (c *child) inGoType(obj *unstructured.Unstructured) client.Object {
-	typed := c.kind.Empty(c.desired)
+	typed := c.Kind.Empty(c.desired)
 	text, err := obj.MarshalJSON()
 	if err == nil {
 		err = json.Unmarshal(text, typed)
 	}
 	if err != nil {
-		return c.kind.Empty(c.desired)
+		return c.Kind.Empty(c.desired)
 	}
 	return typed
 }
@@ -396,7 +388,7 @@ func (c *child) candidate(desired canon.Object, err error) (*unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	body, err := canon.Body(desired, c.kind.GVK, "", "")
+	body, err := canon.Body(desired, c.Kind.GVK, "", "")
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/status/readiness"
 )
 
@@ -82,19 +84,19 @@ type Operation string
 // The operations. Unchanged may have taken a request: the API server then confirmed that no change was
 // needed.
 const (
-	Unchanged Operation = "Unchanged"
-	Created   Operation = "Created"
-	Updated   Operation = "Updated"
+	Unchanged Operation = Operation(layer.Unchanged)
+	Created   Operation = Operation(layer.Created)
+	Updated   Operation = Operation(layer.Updated)
 	// Recreated means that the child was deleted and created again, which only Recreate allows.
-	Recreated Operation = "Recreated"
+	Recreated Operation = Operation(layer.Recreated)
 	// Deleting and Gone are results of Absent and of pruning. Deleting without a Cause means that
 	// somebody else, or an earlier call, sent the delete. With IfExists, Gone means that the object
 	// does not exist.
-	Deleting Operation = "Deleting"
-	Gone     Operation = "Gone"
+	Deleting Operation = Operation(layer.Deleting)
+	Gone     Operation = Operation(layer.Gone)
 	// Released is a result of Absent and of pruning, too: the object stays, because we did not create it,
 	// and has none of our fields. With a Cause, this call gave up our fields.
-	Released Operation = "Released"
+	Released Operation = Operation(layer.Released)
 )
 
 // A Cause is the reason for a write of a child.
@@ -102,17 +104,17 @@ type Cause string
 
 const (
 	// Missing means that the child did not exist.
-	Missing Cause = "Missing"
+	Missing Cause = Cause(layer.Missing)
 	// DesiredChanged means that desired has another digest than the child, or was never applied to it.
-	DesiredChanged Cause = "DesiredChanged"
+	DesiredChanged Cause = Cause(layer.DesiredChanged)
 	// Drifted means that somebody changed a field that desired specifies.
-	Drifted Cause = "Drifted"
+	Drifted Cause = Cause(layer.Drifted)
 	// Adopted means that the child was not ours and Adopt was given.
-	Adopted Cause = "Adopted"
+	Adopted Cause = Cause(layer.Adopted)
 	// Migrated means that fields of a manager named by MigrateFrom, or of a former field owner, became ours.
-	Migrated Cause = "Migrated"
+	Migrated Cause = Cause(layer.Migrated)
 	// Unwanted means that Absent or pruning sent the delete, or gave up our fields, in this call.
-	Unwanted Cause = "Unwanted"
+	Unwanted Cause = Cause(layer.Unwanted)
 )
 
 // A Change is a path that a write changed, such as spec.replicas,
@@ -129,63 +131,20 @@ type Change struct {
 }
 
 // String returns the path, the old and new values if they are shown, and the manager.
-func (c Change) String() string {
-	text := c.Path
-	if c.Old != "" || c.New != "" {
-		text += " " + orNone(c.Old) + " -> " + orNone(c.New)
-	}
-	if c.Manager != "" {
-		text += " (set by " + c.Manager + ")"
-	}
-	return text
-}
+func (c Change) String() string { return layer.Change(c).String() }
 
-func orNone(value string) string {
-	if value == "" {
-		return "none"
+// resultOf returns the Result of an outcome without the paths of subject that are not shown. T is the Go type of the child, as
+// kinds.Kind.Empty makes objects of that type.
+func resultOf[T client.Object](found layer.Outcome, subject *fault.Subject) Result[T] {
+	live, _ := found.Live.(T)
+	result := Result[T]{Live: live, Operation: Operation(found.Operation), Cause: Cause(found.Cause), Stale: found.Stale}
+	for _, change := range found.Changes {
+		change.Path = subject.Shown(change.Path)
+		result.Changes = append(result.Changes, Change(change))
 	}
-	return value
-}
-
-// An outcome is a Result whose object has no Go type yet.
-type outcome struct {
-	live      client.Object
-	operation Operation
-	cause     Cause
-	changes   []Change
-	kept      []KeptField
-	stale     bool
-}
-
-// resultOf returns the Result of an outcome. T is the Go type of the child, as kind.empty makes objects
-// of that type.
-func resultOf[T client.Object](found outcome) Result[T] {
-	live, _ := found.live.(T)
-	return Result[T]{
-		Live:      live,
-		Operation: found.operation,
-		Cause:     found.cause,
-		Changes:   found.changes,
-		Kept:      found.kept,
-		Stale:     found.stale,
+	for _, field := range found.Kept {
+		field.Path = subject.Shown(field.Path)
+		result.Kept = append(result.Kept, KeptField(field))
 	}
-}
-
-// unless returns found, or no outcome with an error.
-func (found outcome) unless(err error) (outcome, error) {
-	if err != nil {
-		return outcome{}, err
-	}
-	return found, nil
-}
-
-func pathsOf(changes []Change) []string {
-	var paths []string
-	seen := map[string]bool{"": true}
-	for _, change := range changes {
-		if !seen[change.Path] {
-			seen[change.Path], paths = true, append(paths, change.Path)
-		}
-	}
-	return paths
+	return result
 }

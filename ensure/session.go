@@ -41,9 +41,9 @@ func (s *session) bodyToApply(uid types.UID) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := canon.Body(desired, s.kind.GVK, uid, "")
+	body, err := canon.Body(desired, s.Kind.GVK, uid, "")
 	if err != nil {
-		return nil, s.subject.Unencodable(err)
+		return nil, s.Subject.Unencodable(err)
 	}
 	return body, nil
 }
@@ -51,11 +51,11 @@ func (s *session) bodyToApply(uid types.UID) ([]byte, error) {
 // connect makes the server of a child whose desired state, key and controller are known.
 func (c *child) connect() {
 	c.backoff = backoff.Call{
-		Table: c.attempts, Key: backoff.Key{OwnedKey: c.ownedID(), Call: c.call}, Caller: c, Clock: c.clock, DryRun: c.dryRun,
+		Table: c.attempts, Key: backoff.Key{OwnedKey: c.OwnedID(), Call: c.call}, Caller: c, Clock: c.clock, DryRun: c.dryRun,
 	}
 	c.server = server.Session{
-		Client: c.client, Reader: c.reader, FieldOwner: c.fieldOwner, Kind: c.kind, Subject: &c.subject,
-		ID: c.ownedID(), Memory: c.memory, Like: c.desired, Gate: &c.backoff, DryRun: c.dryRun,
+		Client: c.client, Reader: c.reader, FieldOwner: c.fieldOwner, Kind: c.Kind, Subject: &c.Subject,
+		ID: c.OwnedID(), Memory: c.memory, Like: c.desired, Gate: &c.backoff, DryRun: c.dryRun,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -45,9 +46,7 @@ import (
 // ensured and nothing is pruned. Put a contested child last, or ensure it in a separate call and join
 // the errors.
 func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...Option) (Results, error) {
-	results := Results{
-		Children: make([]Result[client.Object], len(children)), desired: children, found: make([]outcome, len(children)),
-	}
+	results := Results{Children: make([]Result[client.Object], len(children)), desired: children}
 	s, err := e.newSet(owner, children, resolve(opts))
 	if err != nil {
 		return results, published(err)
@@ -57,8 +56,8 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 		if err != nil {
 			return results, published(err)
 		}
-		results.Children[i], results.found[i] = resultOf[client.Object](found), found
-		results.kinds = append(results.kinds, c.kind.GVK.Kind)
+		results.Children[i] = resultOf[client.Object](found, &c.Subject)
+		results.kinds = append(results.kinds, c.Kind.GVK.Kind)
 	}
 	if s.prunesOnceReady && results.Readiness(nil).State != readiness.Ready {
 		return results, nil
@@ -135,18 +134,21 @@ type Results struct {
 	Pruned []Result[client.Object]
 
 	desired []client.Object
-	found   []outcome // of Children
-	kinds   []string  // of the children that were ensured
+	kinds   []string // of the children that were ensured
 }
 
 // ResultOf returns the Result of a child that was given to Set. The pointer identifies the child. The
 // Result is zero if child was not given to Set, or if Set stopped before it.
 func ResultOf[T client.Object](results Results, child T) Result[T] {
 	i := results.indexOf(child)
-	if i < 0 {
+	if i < 0 || i >= len(results.Children) {
 		return Result[T]{}
 	}
-	return resultOf[T](results.found[i])
+	found := results.Children[i]
+	live, _ := found.Live.(T)
+	return Result[T]{
+		Live: live, Operation: found.Operation, Cause: found.Cause, Changes: found.Changes, Kept: found.Kept, Stale: found.Stale,
+	}
 }
 
 // indexOf returns the index of a child that was given to Set, or -1.
@@ -243,7 +245,7 @@ type memberKey struct {
 	key  types.NamespacedName
 }
 
-func memberOf(c *child) memberKey { return memberKey{c.kind.GVK.GroupKind(), c.subject.Key} }
+func memberOf(c *child) memberKey { return memberKey{c.Kind.GVK.GroupKind(), c.Subject.Key} }
 
 func (e *Ensurer) newSet(owner client.Object, children []client.Object, o options) (*set, error) {
 	if err := checkSetOptions(e, children, o); err != nil {
@@ -265,7 +267,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 			return nil, err
 		}
 		if s.has(memberOf(c)) {
-			return nil, c.subject.Refuse("", "occurs twice among the children")
+			return nil, c.Subject.Refuse("", "occurs twice among the children")
 		}
 		s.children = append(s.children, c)
 	}
@@ -328,7 +330,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				}
 				if err != nil {
 					err = r.backoff.End(err, r.server.Requests, false)
-					r.report().countRequests(outcome{}, err)
+					r.reporter.Ended(&r.Child, r.server.Requests, r.server.LastRead, layer.Outcome{}, err)
 					return removed, err
 				}
 				isOwnerCurrent = true
@@ -338,13 +340,13 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			if err != nil {
 				return removed, err
 			}
-			if found.operation == Unchanged {
+			if found.Operation == layer.Unchanged {
 				continue
 			}
-			if found.live == nil { // gone
-				found.live = live
+			if found.Live == nil { // gone
+				found.Live = live
 			}
-			removed = append(removed, resultOf[client.Object](found))
+			removed = append(removed, resultOf[client.Object](found, &r.Subject))
 		}
 	}
 	return removed, nil
@@ -361,11 +363,11 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 		return nil, err
 	}
 	if c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
 	}
-	c.subject.Key.Namespace, c.subject.Key.Name = c.owner.GetNamespace(), ""
+	c.Subject.Key.Namespace, c.Subject.Key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired, c.call = c.kind.Empty(like), callPrune
+	c.desired, c.call = c.Kind.Empty(like), callPrune
 	r := &removal{withdrawal{c}}
 	if _, err := r.emptyList(); err != nil { // before anything is written
 		return nil, err
@@ -378,7 +380,7 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 // named returns the removal of live.
 func (r *removal) named(live client.Object) *removal {
 	named := *r.child
-	named.subject.Key = client.ObjectKeyFromObject(live)
+	named.Subject.Key = client.ObjectKeyFromObject(live)
 	named.connect()
 	named.server.LastRead = live
 	named.backoff.Begin(live)
@@ -396,14 +398,14 @@ func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 		if live, ok := item.(client.Object); ok && r.isMember(live) {
 			own, _ := live.DeepCopyObject().(client.Object) // the cache's is everybody's
 			if kinds.IsDynamic(own) {
-				own.GetObjectKind().SetGroupVersionKind(r.kind.GVK)
+				own.GetObjectKind().SetGroupVersionKind(r.Kind.GVK)
 			}
 			members = append(members, own)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, r.subject.Request("list", err)
+		return nil, r.Subject.Request("list", err)
 	}
 	slices.SortFunc(members, func(a, b client.Object) int {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
@@ -422,7 +424,7 @@ func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
 
 // emptyList returns a new list to read into.
 func (r *removal) emptyList() (client.ObjectList, error) {
-	gvk := r.kind.GVK
+	gvk := r.Kind.GVK
 	gvk.Kind += "List"
 	switch r.desired.(type) {
 	case runtime.Unstructured:
@@ -437,7 +439,7 @@ func (r *removal) emptyList() (client.ObjectList, error) {
 	obj, err := r.client.Scheme().New(gvk)
 	list, ok := obj.(client.ObjectList)
 	if err != nil || !ok {
-		return nil, r.subject.Refuse("", fmt.Sprintf("its kind cannot be pruned: %s is not a list type of the client's scheme", gvk.Kind))
+		return nil, r.Subject.Refuse("", fmt.Sprintf("its kind cannot be pruned: %s is not a list type of the client's scheme", gvk.Kind))
 	}
 	return list, nil
 }
@@ -461,7 +463,7 @@ func (r *removal) isMember(live client.Object) bool {
 }
 
 // removeMember deletes live, unless live is no member any more: then the outcome is Unchanged.
-func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome, error) {
+func (r *removal) removeMember(ctx context.Context, live client.Object) (layer.Outcome, error) {
 	if live.GetDeletionTimestamp() != nil {
 		return r.removeOurFinalizers(ctx, live)
 	}
@@ -474,12 +476,12 @@ func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome
 	}
 	// The cached copy is outdated, or has no managed fields, without which a copied digest looks like
 	// ours. So the API server is asked.
-	return r.removeFromServer(ctx, func(live client.Object) (outcome, error) {
+	return r.removeFromServer(ctx, func(live client.Object) (layer.Outcome, error) {
 		switch {
 		case live == nil:
-			return outcome{operation: Gone}, nil
+			return layer.Outcome{Operation: layer.Gone}, nil
 		case !r.isMember(live):
-			return outcome{live: live, operation: Unchanged}, nil
+			return layer.Outcome{Live: live, Operation: layer.Unchanged}, nil
 		case live.GetDeletionTimestamp() != nil:
 			return r.removeOurFinalizers(ctx, live)
 		}
@@ -488,7 +490,7 @@ func (r *removal) removeMember(ctx context.Context, live client.Object) (outcome
 }
 
 // discard deletes live, or gives up our fields if live was adopted.
-func (r *removal) discard(ctx context.Context, live client.Object) (outcome, error) {
+func (r *removal) discard(ctx context.Context, live client.Object) (layer.Outcome, error) {
 	if _, adopted := r.findDigest(live); adopted && !r.deleteAdopted {
 		return r.releaseObject(ctx, live)
 	}
@@ -499,20 +501,20 @@ func (r *removal) discard(ctx context.Context, live client.Object) (outcome, err
 // cache that is behind, such as that of a replica that has just become the leader, shows an
 // older one, which may want other children.
 func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
-	switch current, end, err := r.server.ReadOwner(ctx, r.owner, r.controller); {
+	switch current, end, err := r.server.ReadOwner(ctx, r.owner, r.Controller); {
 	case fault.IsKnown(err):
 		return err
 	case err != nil:
-		failed := r.subject.Request("prune", err)
-		if r.kinds.IsSensitive(schema.FromAPIVersionAndKind(r.controller.APIVersion, r.controller.Kind).GroupKind()) {
+		failed := r.Subject.Request("prune", err)
+		if r.kinds.IsSensitive(schema.FromAPIVersionAndKind(r.Controller.APIVersion, r.Controller.Kind).GroupKind()) {
 			failed.Detail = answer.Describe(err)
 		}
 		failed.Detail = strings.TrimSuffix("cannot read "+r.ownerName()+": "+failed.Detail, ": ")
 		return failed
 	case end != "":
-		return r.subject.Conflict("prune", r.ownerName()+" "+end, nil)
+		return r.Subject.Conflict("prune", r.ownerName()+" "+end, nil)
 	case isChanged(r.owner, current):
-		return r.subject.Conflict("prune", r.ownerName()+" was changed meanwhile", nil)
+		return r.Subject.Conflict("prune", r.ownerName()+" was changed meanwhile", nil)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -281,7 +282,7 @@ func (r *repair) conflictingError(problem string, fields []obstacle.Obstacle) *f
 	for _, o := range fields {
 		paths = append(paths, managedfields.Text(o.Path))
 	}
-	out := r.subject.Fail(ErrInvalid, "apply", problem+": "+r.subject.Message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
+	out := r.Subject.Fail(ErrInvalid, "apply", problem+": "+r.Subject.Message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
 	out.Cause = r.refusal
 	return out
 }
@@ -296,7 +297,7 @@ func whose(fields []obstacle.Obstacle) string {
 		who := cmp.Or(strings.Join(o.Managers, " and "), "nobody")
 		named = append(named, fmt.Sprintf("%s, which %s sets", managedfields.Text(o.Path), who))
 	}
-	return strings.Join(named, ", and ") + andMore(len(fields)-len(named))
+	return strings.Join(named, ", and ") + layer.AndMore(len(fields)-len(named))
 }
 
 // A judgement says why no apply of desired can succeed.
@@ -385,7 +386,7 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 		return false, err
 	}
 	j.child.isCreatable = false
-	differing := pathsOf(j.unsatisfied(live))
+	differing := layer.Paths(j.unsatisfied(live))
 	err = j.server.TryCreate(ctx, candidate)
 	for err != nil && j.leaveOut(candidate, answer.Fields(err), differing) {
 		err = j.server.TryCreate(ctx, candidate)
@@ -406,7 +407,7 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 // if they are live's, which differs from desired in other paths; false if that is not all
 // that was found.
 func (j judgement) leaveOut(candidate *unstructured.Unstructured, fields, differing []string) bool {
-	if !j.kind.IsService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
+	if !j.Kind.IsService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
 		return false
 	}
 	return !slices.ContainsFunc(fields, func(field string) bool { return !dropNodePort(candidate, field) })
@@ -414,7 +415,7 @@ func (j judgement) leaveOut(candidate *unstructured.Unstructured, fields, differ
 
 // wantsAnotherIP reports whether candidate names a cluster IP that live does not have.
 func (j judgement) wantsAnotherIP(candidate *unstructured.Unstructured, differing []string) bool {
-	if !j.kind.IsService() || !slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }) {
+	if !j.Kind.IsService() || !slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }) {
 		return false
 	}
 	ip, _, _ := unstructured.NestedString(candidate.Object, "spec", "clusterIP")
@@ -426,7 +427,7 @@ func (j judgement) wantsAnotherIP(candidate *unstructured.Unstructured, differin
 // returns their paths. The API server keeps a node port for another port of the same name, except for a
 // node port that it gave to the ports of two protocols.
 func (r *repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []obstacle.Obstacle) []fieldpath.Path {
-	if !r.kind.IsService() {
+	if !r.Kind.IsService() {
 		return nil
 	}
 	var kept []fieldpath.Path

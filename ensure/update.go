@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -24,30 +25,30 @@ import (
 type update struct{ *child }
 
 // run applies desired to live, after the changes of the managed fields that the apply needs.
-func (u update) run(ctx context.Context, live client.Object, cause Cause) (outcome, error) {
+func (u update) run(ctx context.Context, live client.Object, cause layer.Cause) (layer.Outcome, error) {
 	live, err := u.latest(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	if metav1.GetControllerOfNoCopy(live) == nil {
 		if err := u.checkOwnerIsThere(ctx, "apply"); err != nil {
-			return outcome{}, err
+			return layer.Outcome{}, err
 		}
 	}
 	if err := cmp.Or(u.checkSecret(live), u.checkRetired(live)); err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	if u.child.unowned, err = u.unownedToRetire(ctx, live); err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	before := u.rules().Before(live)
 	if err := u.checkLeft(live, before); err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	held := u.rules().Held(live)
 	applied, live, err := u.write(ctx, live, before, cause)
 	if u.rules().Names(before.Managers()) {
-		cause = Migrated
+		cause = layer.Migrated
 	}
 	return u.conclude(ctx, live, cause, applied, held, err)
 }
@@ -55,7 +56,7 @@ func (u update) run(ctx context.Context, live client.Object, cause Cause) (outco
 // write moves fields in live, as before does, and applies desired. It returns live as it was applied to. What is retired
 // moves only if a dry run shows that the API server accepts the apply then: another desired state could not undo the move.
 func (u update) write(
-	ctx context.Context, live client.Object, before *managedfields.Patch, cause Cause,
+	ctx context.Context, live client.Object, before *managedfields.Patch, cause layer.Cause,
 ) (applied application, _ client.Object, err error) {
 	if !before.IsEmpty() && (u.dryRun || len(u.retireSteps) > 0) {
 		if applied, err = u.rehearse(ctx, live); err != nil || u.dryRun {
@@ -81,7 +82,7 @@ func (u update) latest(ctx context.Context, live client.Object) (client.Object, 
 // rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
 func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
 	tried := *u.child
-	tried.dryRun, tried.server.DryRun = true, true
+	tried.dryRun, tried.DryRun, tried.server.DryRun = true, true, true
 	defer func() {
 		u.child.isCreatable, u.child.isDriftRefused = tried.isCreatable, tried.isDriftRefused // for a recreation
 		u.child.server.Requests = tried.server.Requests
@@ -104,54 +105,54 @@ func (u update) rehearse(ctx context.Context, live client.Object) (application, 
 // conclude returns the outcome of an application to live, or of a rehearsal of one. held are the entries that older
 // versions had before.
 func (u update) conclude(
-	ctx context.Context, live client.Object, cause Cause, applied application, held []metav1.ManagedFieldsEntry, err error,
-) (outcome, error) {
+	ctx context.Context, live client.Object, cause layer.Cause, applied application, held []metav1.ManagedFieldsEntry, err error,
+) (layer.Outcome, error) {
 	if errors.Is(err, ErrImmutable) {
 		return recreation(u).run(ctx, live, cause, err)
 	}
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	u.loadRecord() // what other reconciles learnt meanwhile counts, too
 	answer := applied.after
-	found := outcome{live: answer, operation: Unchanged}
+	found := layer.Outcome{Live: answer, Operation: layer.Unchanged}
 	changes := u.noteRetired(u.changesBy(applied), held)
-	if len(changes) > 0 || u.isOutdated(live) && cause == DesiredChanged {
-		found = outcome{live: answer, operation: Updated, cause: cause, changes: changes}
+	if len(changes) > 0 || u.isOutdated(live) && cause == layer.DesiredChanged {
+		found = layer.Outcome{Live: answer, Operation: layer.Updated, Cause: cause, Changes: changes}
 	}
 	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.isWanted(controller) && !u.adopt {
-		u.report().recordWrite(ctx, found) // all the same: somebody took control between our read and our apply
-		return outcome{}, withdrawal(u).withdraw(ctx, live, answer)
+		u.reporter.Wrote(ctx, &u.Child, found) // all the same: somebody took control between our read and our apply
+		return layer.Outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
 	found, err = u.finish(ctx, live, cause, applied, found)
 	if err == nil && answer.GetDeletionTimestamp() != nil {
 		err = u.terminatingError("apply", "its deletion began meanwhile")
 	}
 	if err != nil {
-		u.report().recordWrite(ctx, found)
-		return outcome{}, err
+		u.reporter.Wrote(ctx, &u.Child, found)
+		return layer.Outcome{}, err
 	}
 	return found, nil
 }
 
 // finish settles the managed fields after the application to live, remembers the result, and completes the outcome.
-func (u update) finish(ctx context.Context, live client.Object, cause Cause, applied application, found outcome) (outcome, error) {
+func (u update) finish(ctx context.Context, live client.Object, cause layer.Cause, applied application, found layer.Outcome) (layer.Outcome, error) {
 	answer := applied.after
 	settled, from, err := u.settle(ctx, answer)
 	if err != nil {
-		u.memory.Invalidate(u.ownedID())
+		u.memory.Invalidate(u.OwnedID())
 		return found, err
 	}
 	u.confirm(settled)
-	if cause == Drifted && (u.hasLostEntry(live, from) || u.rules().Names(from)) {
-		found.operation, found.cause = Updated, cause
-		found.changes = append(found.changes, Change{Path: managedFieldsPath})
+	if cause == layer.Drifted && (u.hasLostEntry(live, from) || u.rules().Names(from)) {
+		found.Operation, found.Cause = layer.Updated, cause
+		found.Changes = append(found.Changes, layer.Change{Path: managedFieldsPath})
 	}
-	switch found.live = settled; {
-	case u.rules().Names(from) || cause == Migrated:
-		found.operation, found.cause, found.kept = Updated, Migrated, u.leftByOlder(ctx, answer)
-	case cause == DesiredChanged:
-		found.kept = u.keptIn(live, applied)
+	switch found.Live = settled; {
+	case u.rules().Names(from) || cause == layer.Migrated:
+		found.Operation, found.Cause, found.Kept = layer.Updated, layer.Migrated, u.leftByOlder(ctx, answer)
+	case cause == layer.DesiredChanged:
+		found.Kept = u.keptIn(live, applied)
 	}
 	return found, nil
 }
@@ -160,14 +161,14 @@ func (u update) finish(ctx context.Context, live client.Object, cause Cause, app
 // live's UID: without it an apply based on a stale read would bring a deleted object back. Fields that others left in
 // live can make the merge invalid although desired is valid: an edited Service port stays beside ours and has the same
 // name. Then the conflicting fields are taken over, and the next apply removes them.
-func (u update) applyOrRepair(ctx context.Context, live client.Object, cause Cause) (application, error) {
+func (u update) applyOrRepair(ctx context.Context, live client.Object, cause layer.Cause) (application, error) {
 	applied, err := u.applyDesired(ctx, live.GetUID())
 	if fault.IsUnconvertible(err) {
 		live, applied, err = u.applyConvertible(ctx, live, err)
 	}
 	if err == nil {
 		done, err := u.removeSources(ctx, application{before: live, after: applied})
-		if err != nil || cause == Drifted {
+		if err != nil || cause == layer.Drifted {
 			return done, err
 		}
 		return u.restoreEmpty(ctx, done)
@@ -202,7 +203,7 @@ func (u update) dryRunConvertible(ctx context.Context, live client.Object, refus
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return nil, nil, err
 	}
-	if !managedfields.HasOtherVersions(r.live, u.kind.APIVersion) {
+	if !managedfields.HasOtherVersions(r.live, u.Kind.APIVersion) {
 		return nil, nil, refusal
 	}
 	tried, err := r.rehearse(ctx, nil)
@@ -214,7 +215,7 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 	if !bytes.Contains(u.lastApply, []byte(`"value":""`)) {
 		return applied, nil
 	}
-	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change Change) bool {
+	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change layer.Change) bool {
 		return strings.HasSuffix(change.Path, "].value")
 	})
 	if !hasOther {
@@ -239,8 +240,8 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 }
 
 // changesBy returns the changes that an apply made, with the managers of removed fields.
-func (u update) changesBy(applied application) []Change {
-	var changes []Change
+func (u update) changesBy(applied application) []layer.Change {
+	var changes []layer.Change
 	if applied.tried { // made of an object that was just read: nobody wrote in between
 		changes = u.changesOf(delta.Diff(applied.before, applied.after, u.owned(applied.after)))
 	} else {
@@ -252,7 +253,7 @@ func (u update) changesBy(applied application) []Change {
 // changes returns the changes that an apply made, by comparing live with the answer of the API server.
 // live may be older than the object that the API server had. So nothing changed if the version of the
 // answer is known already, or if only fields differ that others wrote meanwhile.
-func (u update) changes(live, answer client.Object) []Change {
+func (u update) changes(live, answer client.Object) []layer.Change {
 	version := answer.GetResourceVersion()
 	known, remembered := u.record(answer)
 	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
@@ -275,8 +276,8 @@ func (u update) changedByOthers(live, answer client.Object, after managedfields.
 	before := u.owned(live)
 	others := managedfields.OwnersIn(managedfields.Others(answer, u.fieldOwner))
 	return func(path string) bool {
-		if i, ok := itemAt(path); ok {
-			return !i.in(u.desiredWithDigest) && (i.in(answer) || managedfields.HasAny(live) && !before.Owns(path))
+		if i, ok := layer.ItemAt(path); ok {
+			return !i.In(u.desiredWithDigest) && (i.In(answer) || managedfields.HasAny(live) && !before.Owns(path))
 		}
 		isOurs := before.Owns(path) || after.Owns(path)
 		return path != "" && !isOurs && others.Of(path) != ""
@@ -291,12 +292,12 @@ const managedFieldsPath = "metadata.managedFields"
 // which these fields were taken after the apply.
 func (u update) hasLostEntry(live client.Object, from []string) bool {
 	known, ok := u.record(live)
-	isTold := u.kind.IsReset(live) || managedfields.IsDisowned(live, u.fieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
+	isTold := u.Kind.IsReset(live) || managedfields.IsDisowned(live, u.fieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
 	return ok && known.Entry != "" && isTold
 }
 
 // noteRetired adds the managers of older versions to the changes at retired paths.
-func (u update) noteRetired(changes []Change, held []metav1.ManagedFieldsEntry) []Change {
+func (u update) noteRetired(changes []layer.Change, held []metav1.ManagedFieldsEntry) []layer.Change {
 	owners := managedfields.OwnersIn(held)
 	for i := range changes {
 		if u.isRetiredPath(changes[i].Path) {
@@ -308,7 +309,7 @@ func (u update) noteRetired(changes []Change, held []metav1.ManagedFieldsEntry) 
 
 // noteRemoved adds the removed obstacles and their managers to changes. Without a Go type, changes name
 // items by their index, and the next item may have taken the place of a removed one.
-func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
+func noteRemoved(changes []layer.Change, removed []obstacle.Obstacle) []layer.Change {
 	for _, o := range removed {
 		text, noted := managedfields.Text(o.Path), false
 		steps := paths.Steps(text)
@@ -322,7 +323,7 @@ func noteRemoved(changes []Change, removed []obstacle.Obstacle) []Change {
 			}
 		}
 		if !noted {
-			changes = append(changes, Change{Path: text, Manager: appendManagers("", o.Managers)})
+			changes = append(changes, layer.Change{Path: text, Manager: appendManagers("", o.Managers)})
 		}
 	}
 	return changes

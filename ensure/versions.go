@@ -25,7 +25,7 @@ func (o *ownership) makeConvertible(ctx context.Context, live client.Object, ref
 	if err != nil {
 		return nil, err
 	}
-	if !managedfields.HasOtherVersions(live, o.kind.APIVersion) {
+	if !managedfields.HasOtherVersions(live, o.Kind.APIVersion) {
 		return nil, refusal
 	}
 	return o.rewriteVersions(ctx, live)
@@ -34,7 +34,7 @@ func (o *ownership) makeConvertible(ctx context.Context, live client.Object, ref
 // convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
 func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
-	if o.dryRun || !managedfields.HasOtherVersions(live, o.kind.APIVersion) {
+	if o.dryRun || !managedfields.HasOtherVersions(live, o.Kind.APIVersion) {
 		return live, nil
 	}
 	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
@@ -56,6 +56,6 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 // rewriteVersions makes all entries of live be of our API version.
 func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
 	p := managedfields.NewPatch(live)
-	p.SetAPIVersion(o.kind.APIVersion)
+	p.SetAPIVersion(o.Kind.APIVersion)
 	return o.server.PatchJSON(ctx, "repair", p.Operations())
 }

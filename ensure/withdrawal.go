@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
@@ -29,19 +30,19 @@ type withdrawal struct{ *child }
 // releaseObject removes the fields of live that only this field owner has applied, and keeps fields that
 // others own, too. If the API server refuses the removal, as a Deployment needs its selector, the
 // content stays and has no owner afterwards.
-func (w withdrawal) releaseObject(ctx context.Context, live client.Object) (outcome, error) {
+func (w withdrawal) releaseObject(ctx context.Context, live client.Object) (layer.Outcome, error) {
 	before, after, err := w.releaseFields(ctx, live)
 	if err == nil && !w.dryRun {
 		after, err = w.dropOwnerReference(ctx, after)
 	}
 	if err != nil {
-		w.memory.Invalidate(w.ownedID())
-		return outcome{}, err
+		w.memory.Invalidate(w.OwnedID())
+		return layer.Outcome{}, err
 	}
 	if !w.dryRun {
 		w.noteReleased(after)
 	}
-	return outcome{live: after, operation: Released, cause: Unwanted, changes: w.releasedChanges(before, after)}, nil
+	return layer.Outcome{Live: after, Operation: layer.Released, Cause: layer.Unwanted, Changes: w.releasedChanges(before, after)}, nil
 }
 
 // releaseFields gives up all fields that this field owner has applied to live, except for content that
@@ -83,16 +84,16 @@ func (w withdrawal) releaseRest(
 // applyNothing gives up everything that this field owner has applied to live: the API server removes
 // the fields that nobody else owns.
 func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (client.Object, error) {
-	metadata := map[string]any{"name": w.subject.Key.Name}
-	if w.subject.Key.Namespace != "" {
-		metadata["namespace"] = w.subject.Key.Namespace
+	metadata := map[string]any{"name": w.Subject.Key.Name}
+	if w.Subject.Key.Namespace != "" {
+		metadata["namespace"] = w.Subject.Key.Namespace
 	}
 	if uid := live.GetUID(); uid != "" { // the fake client gives none
 		metadata["uid"] = uid
 	}
-	body, err := json.Marshal(map[string]any{"apiVersion": w.kind.APIVersion, "kind": w.kind.GVK.Kind, "metadata": metadata})
+	body, err := json.Marshal(map[string]any{"apiVersion": w.Kind.APIVersion, "kind": w.Kind.GVK.Kind, "metadata": metadata})
 	if err != nil {
-		return nil, w.subject.Unencodable(err)
+		return nil, w.Subject.Unencodable(err)
 	}
 	answer, err := w.server.Patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
 	if w.dryRun || !fault.IsUnconvertible(err) {
@@ -121,7 +122,7 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 }
 
 // releasedChanges returns the changes of fields that this field owner owned in before.
-func (w withdrawal) releasedChanges(before, after client.Object) []Change {
+func (w withdrawal) releasedChanges(before, after client.Object) []layer.Change {
 	own := w.owned(before)
 	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after, own), func(change delta.Change) bool {
 		return managedfields.HasAny(before) && !own.Owns(change.Path)
@@ -147,14 +148,14 @@ func (c *child) snapshotOf(live client.Object) memory.Snapshot {
 
 // isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
 func (w withdrawal) isReleased(live client.Object) bool {
-	known, ok := w.memory.Foreign.Get(w.ownedID())
+	known, ok := w.memory.Foreign.Get(w.OwnedID())
 	return ok && known.Added == nil && known.Snapshot.UID == live.GetUID() &&
 		(known.IsNewerThan(live.GetResourceVersion()) || known.Snapshot == w.snapshotOf(live))
 }
 
 // noteReleased remembers that live, as it looks now, is not ours any more and has no field of ours.
 func (w withdrawal) noteReleased(live client.Object) {
-	w.memory.Release(w.ownedID(), memory.Foreign{Snapshot: w.snapshotOf(live), Version: live.GetResourceVersion()})
+	w.memory.Release(w.OwnedID(), memory.Foreign{Snapshot: w.snapshotOf(live), Version: live.GetResourceVersion()})
 }
 
 // isAdoptedBesideController reports whether this field owner has applied fields of live, which is not
@@ -162,7 +163,7 @@ func (w withdrawal) noteReleased(live client.Object) {
 // reference to that controller, the fields belong to that owner.
 func (w withdrawal) isAdoptedBesideController(live client.Object) bool {
 	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, w.fieldOwner)
-	if w.controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
+	if w.Controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
 		return false
 	}
 	digest, adopted := w.findDigest(live)
@@ -171,14 +172,14 @@ func (w withdrawal) isAdoptedBesideController(live client.Object) bool {
 
 // removeOurFinalizers removes the finalizers that this field owner has applied to an adopted object in
 // deletion. Otherwise, the object would never be deleted.
-func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object) (outcome, error) {
-	going := outcome{live: live, operation: Deleting}
+func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	going := layer.Outcome{Live: live, Operation: layer.Deleting}
 	if _, adopted := w.findDigest(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
 		return going, nil
 	}
 	live, err := w.complete(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
 	claim, err := w.provenanceOf(ctx, live)
 	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !w.owned(live).Owns("metadata.finalizers") {
@@ -186,9 +187,9 @@ func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object)
 	}
 	before, after, err := w.releaseFields(ctx, live)
 	if err != nil {
-		return outcome{}, err
+		return layer.Outcome{}, err
 	}
-	going.live, going.changes = after, w.releasedChanges(before, after)
+	going.Live, going.Changes = after, w.releasedChanges(before, after)
 	return going, nil
 }
 
@@ -200,14 +201,14 @@ func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) e
 		return w.foreignError(after)
 	}
 	added, _ := managedfields.Split(w.ownedIn(after), func(path fieldpath.Path) bool {
-		return !holds(before, path) || w.isDigestField(path)
+		return !holds(before, path) || w.Digests.HasField(path)
 	})
 	return w.withdrawAdded(ctx, after, added)
 }
 
 // leaveForeign finishes a withdrawal from live, which is not ours, and returns an error.
 func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error {
-	known, _ := w.memory.Foreign.Get(w.ownedID())
+	known, _ := w.memory.Foreign.Get(w.OwnedID())
 	if known.Added == nil || known.Snapshot.UID != live.GetUID() || w.dryRun {
 		return w.foreignError(live)
 	}
@@ -227,10 +228,10 @@ func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error 
 // withdrawAdded gives up the fields that our apply added to an object that another controller took.
 // They are remembered until that is done.
 func (w withdrawal) withdrawAdded(ctx context.Context, live client.Object, added *fieldpath.Set) error {
-	w.memory.Foreign.Set(w.ownedID(), memory.Foreign{Snapshot: memory.Snapshot{UID: live.GetUID()}, Added: added})
+	w.memory.Foreign.Set(w.OwnedID(), memory.Foreign{Snapshot: memory.Snapshot{UID: live.GetUID()}, Added: added})
 	left, err := w.releaseAdded(ctx, live, added)
 	if fault.IsRefusal(err) {
-		left, err = w.releaseFieldsExcept(ctx, live, func(path fieldpath.Path) bool { return !w.isDigestField(path) })
+		left, err = w.releaseFieldsExcept(ctx, live, func(path fieldpath.Path) bool { return !w.Digests.HasField(path) })
 	}
 	if err != nil {
 		return err

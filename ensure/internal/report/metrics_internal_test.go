@@ -1,4 +1,4 @@
-package ensure
+package report
 
 import (
 	"testing"
