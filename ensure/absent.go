@@ -94,7 +94,7 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 		return nil, err
 	}
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired, c.call = c.Kind.Empty(obj), callAbsent
+	c.Desired, c.call = c.Kind.Empty(obj), callAbsent
 	if c.controlled {
 		err = c.stampOwner()
 	} else if obj.GetResourceVersion() == "" { // else anybody may have set it

@@ -21,7 +21,7 @@ func (c *child) contest() contention { return contention{c} }
 // contestCall returns the facts about this call that decide about a contest.
 func (c contention) contestCall() contest.Call {
 	call := contest.Call{
-		Child: c.ID(), Wanted: contest.Wanted{Digest: c.digest}, Now: c.clock.Now(), HasTry: c.hasTry, DryRun: c.dryRun,
+		Child: c.ID(), Wanted: contest.Wanted{Digest: c.Digest}, Now: c.clock.Now(), HasTry: c.hasTry, DryRun: c.dryRun,
 	}
 	if c.controlled {
 		call.Owner = contest.Generation{Owner: c.owner.GetUID(), Number: c.owner.GetGeneration()}
@@ -61,7 +61,7 @@ func (c contention) finishWrite(ctx context.Context, live client.Object, found l
 	if len(paths) == 0 || c.dryRun {
 		return c.finishUnchanged(found)
 	}
-	write := contest.Write{Paths: c.Digests.Without(paths)}
+	write := contest.Write{Paths: c.Operator.Digests.Without(paths)}
 	if live != nil {
 		write.Version, write.Rival = found.Live.GetResourceVersion(), c.rivalIn(live, paths)
 	}
@@ -75,8 +75,8 @@ func (c contention) finishSuperseding(live client.Object, found layer.Outcome) (
 	if len(changes) == 0 && found.Operation == layer.Updated { // another pass got the same answer
 		changes = c.unsatisfied(live)
 	}
-	paths := c.Digests.Without(layer.Paths(changes))
-	return found.Unless(c.contestedError(c.contests.Superseded(c.contestCall(), paths, c.fieldOwner)))
+	paths := c.Operator.Digests.Without(layer.Paths(changes))
+	return found.Unless(c.contestedError(c.contests.Superseded(c.contestCall(), paths, c.Operator.FieldOwner)))
 }
 
 // contestedError returns the error of a verdict.
@@ -87,7 +87,7 @@ func (c contention) contestedError(verdict contest.Verdict) error {
 	if verdict.Begins {
 		report.ContestBegan(c.Kind.GVK)
 	}
-	out := c.Subject.Fail(ErrContested, verdict.Operation, verdict.Text(c.fieldOwner, c.migrateFrom), verdict.Paths...)
+	out := c.Subject.Fail(ErrContested, verdict.Operation, verdict.Text(c.Operator.FieldOwner, c.migrateFrom), verdict.Paths...)
 	out.Rival, out.After = verdict.Rival, verdict.Wait
 	return out
 }
@@ -98,14 +98,14 @@ func (c contention) supersedes(live client.Object, found layer.Outcome) bool {
 	if c.dryRun || found.Cause == "" {
 		return false
 	}
-	if c.lastApplied.Digest != "" && c.lastApplied.Digest != c.digest {
+	if c.lastApplied.Digest != "" && c.lastApplied.Digest != c.Digest {
 		return true
 	}
 	stored := contest.Absent
 	if live != nil {
-		stored, _ = c.storedDigest(live)
+		stored, _ = c.Operator.Stored(live)
 	}
-	return stored != c.digest && c.contests.HasWritten(c.ID(), stored)
+	return stored != c.Digest && c.contests.HasWritten(c.ID(), stored)
 }
 
 // reverted returns the paths that a write changed although the API server was content with the same
@@ -113,7 +113,7 @@ func (c contention) supersedes(live client.Object, found layer.Outcome) bool {
 // others changed them between the read and the write.
 func (c contention) reverted(live client.Object, found layer.Outcome) []string {
 	switch {
-	case c.last.Digest != c.digest:
+	case c.last.Digest != c.Digest:
 		return nil
 	case live != nil:
 		return c.revertedIn(live, found)
@@ -132,7 +132,7 @@ func (c contention) revertedIn(live client.Object, found layer.Outcome) []string
 	if found.Operation == layer.Unchanged || c.last.IsNewerThan(live.GetResourceVersion()) || isOther && c.last.Deleted {
 		return nil
 	}
-	before, after := c.owned(live), c.owned(found.Live)
+	before, after := c.Operator.Owned(live), c.Operator.Owned(found.Live)
 	unknown := !managedfields.HasAny(found.Live) // the fake client may give none
 	var paths []string
 	for _, change := range found.Changes {
@@ -160,10 +160,10 @@ func (c contention) withRival(ctx context.Context, live client.Object) (client.O
 
 // rivalIn returns who changed paths in live, before they were set back; empty if that is not known.
 func (c contention) rivalIn(live client.Object, paths []string) string {
-	stored, _ := c.storedDigest(live)
-	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.Digests.Has(path) })
-	if stored != "" && stored != c.digest && managedfields.OwnersIn(managedfields.Others(live, c.fieldOwner)).Of(digest...) == "" {
-		return contest.AnotherInstance(c.fieldOwner)
+	stored, _ := c.Operator.Stored(live)
+	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !c.Operator.Digests.Has(path) })
+	if stored != "" && stored != c.Digest && managedfields.OwnersIn(managedfields.Others(live, c.Operator.FieldOwner)).Of(digest...) == "" {
+		return contest.AnotherInstance(c.Operator.FieldOwner)
 	}
-	return contest.RivalIn(live, c.fieldOwner, paths)
+	return contest.RivalIn(live, c.Operator.FieldOwner, paths)
 }

@@ -93,7 +93,7 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 	if err != nil {
 		return nil, nil, u.Subject.Unencodable(err)
 	}
-	own := u.owned(after)
+	own := u.Operator.Owned(after)
 	for _, path := range lists {
 		steps := managedfields.Steps(path)
 		switch was, now := was(steps), found(steps); {
@@ -109,7 +109,7 @@ func (u update) lostLists(before, after client.Object) (removed, refilled []fiel
 
 // isNobodys reports whether a list has items, none of which another manager owns.
 func (u update) isNobodys(live client.Object, path fieldpath.Path, list canon.Raw) bool {
-	return list.HasItems() && managedfields.OwnersIn(managedfields.Others(live, u.fieldOwner)).Holding(path) == ""
+	return list.HasItems() && managedfields.OwnersIn(managedfields.Others(live, u.Operator.FieldOwner)).Holding(path) == ""
 }
 
 // emptyListsOfDesired returns the lists that the last apply of desired had empty, and of which no item is released. Most
@@ -122,7 +122,7 @@ func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error
 	if err := desired.UnmarshalJSON(u.lastApply); err != nil {
 		return nil, u.Subject.Unencodable(err)
 	}
-	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.ownedIn(live)), func(path fieldpath.Path) bool {
+	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.Operator.Fields(live)), func(path fieldpath.Path) bool {
 		steps := managedfields.Steps(path)
 		return slices.ContainsFunc(u.leftPaths, func(left leftPath) bool { return hasPrefix(left.steps, steps) })
 	}), nil

@@ -33,19 +33,15 @@ const defaultMemory = 65_536
 // controller with New when the manager is set up, and share it: it remembers the responses of the API
 // server, so that later reconciles cost no request. An Ensurer is safe for concurrent use.
 type Ensurer struct {
-	client     client.Client
-	reader     client.Reader
-	fieldOwner string
+	client   client.Client
+	reader   client.Reader
+	operator layer.Operator
 
 	digester hash.Digester
-	store    hash.Store
 	labels   map[string]string
 	clock    clock.PassiveClock
 	reporter report.Reporter
 	entries  int
-
-	former  []string    // names of the field owner
-	digests layer.Items // where the store keeps a digest
 
 	seed         maphash.Seed
 	memory       *memory.Memory
@@ -69,16 +65,15 @@ type Setting func(*Ensurer)
 // other name. Use FormerFieldOwners to rename a field owner.
 func New(c client.Client, reader client.Reader, fieldOwner string, settings ...Setting) *Ensurer {
 	e := &Ensurer{
-		client:     c,
-		kinds:      kinds.Registry{Client: c},
-		reader:     reader,
-		fieldOwner: fieldOwner,
-		digester:   hash.Default(),
-		store:      hash.DefaultStore(fieldOwner),
-		clock:      clock.RealClock{},
-		reporter:   report.Reporter{Recorder: discardEvents{}},
-		entries:    defaultMemory,
-		seed:       maphash.MakeSeed(),
+		client:   c,
+		kinds:    kinds.Registry{Client: c},
+		reader:   reader,
+		operator: layer.Operator{FieldOwner: fieldOwner, Store: hash.DefaultStore(fieldOwner)},
+		digester: hash.Default(),
+		clock:    clock.RealClock{},
+		reporter: report.Reporter{Recorder: discardEvents{}},
+		entries:  defaultMemory,
+		seed:     maphash.MakeSeed(),
 	}
 	for _, set := range settings {
 		if set == nil {
@@ -103,7 +98,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 // the store must have room. A later change from the default store to another store is detected. After
 // any other change of the store, existing objects count as adopted.
 func WithDigest(digester hash.Digester, store hash.Store) Setting {
-	return func(e *Ensurer) { e.digester, e.store = digester, store }
+	return func(e *Ensurer) { e.digester, e.operator.Store = digester, store }
 }
 
 // WithLabels adds labels to every child, such as an organisation's conventions, or the label by which a
@@ -146,23 +141,23 @@ func WithSensitive(kinds ...schema.GroupKind) Setting {
 
 // findMisuse returns a description of wrong arguments of New, for the first call to return.
 func (e *Ensurer) findMisuse() string {
-	switch problems := validation.IsQualifiedName(e.fieldOwner); {
+	switch problems := validation.IsQualifiedName(e.operator.FieldOwner); {
 	case object.IsNil(e.client):
 		return "the client given to ensure.New is nil"
 	case object.IsNil(e.reader):
 		return "the reader given to ensure.New is nil: pass the manager's GetAPIReader(), or the client itself"
-	case e.fieldOwner == "":
+	case e.operator.FieldOwner == "":
 		return "the field owner given to ensure.New is empty"
-	case len(problems) > 0 || strings.Contains(e.fieldOwner, "/"):
+	case len(problems) > 0 || strings.Contains(e.operator.FieldOwner, "/"):
 		return "the field owner given to ensure.New must be 1 to 63 characters of [A-Za-z0-9._-], " +
 			"beginning and ending with a letter or digit"
-	case object.IsNil(e.store):
+	case object.IsNil(e.operator.Store):
 		return "the store given to ensure.WithDigest is nil"
 	case object.IsNil(e.clock):
 		return "the clock given to ensure.WithClock is nil"
 	case object.IsNil(e.reporter.Recorder):
 		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
-	case slices.Contains(e.former, "") || slices.Contains(e.former, e.fieldOwner):
+	case slices.Contains(e.operator.Former, "") || slices.Contains(e.operator.Former, e.operator.FieldOwner):
 		return "ensure.FormerFieldOwners needs earlier names of the field owner, and not the one of now"
 	case e.entries < 1:
 		return "ensure.WithMemory needs at least 1 entry"
@@ -178,9 +173,9 @@ func (e *Ensurer) findMisuseOfDigests() string {
 	var probe metav1.ObjectMeta
 	digest, err := e.digester.Of("")
 	if err == nil && digest != "" {
-		err = e.store.Set(&probe, adoptedMark+digest)
+		err = e.operator.Store.Set(&probe, layer.AdoptedMark+digest)
 	}
-	e.digests = layer.ItemsOf(&probe)
+	e.operator.Digests = layer.ItemsOf(&probe)
 	switch {
 	case err != nil:
 		return "the digester and the store given to ensure.WithDigest do not match: " + err.Error()
@@ -213,12 +208,3 @@ type replacement struct {
 	changes []layer.Change
 	once    []delta.Edit // values of the deleted object, for the new one
 }
-
-// adoptedMark is the prefix of the stored digest of a child that somebody else created. No digest
-// begins with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the
-// prefix and 56 hex digits.
-const adoptedMark = "adopt-"
-
-// noteMark begins a note about a repair, which earlier versions wrote behind the stored digest. The next
-// apply removes the note.
-const noteMark = " taken over for "

@@ -42,11 +42,11 @@ func (t *target) foreignError(live client.Object) error {
 	var detail string
 	switch {
 	case controller == nil:
-		detail = "it exists and nothing shows that it was created by " + t.fieldOwner +
+		detail = "it exists and nothing shows that it was created by " + t.Operator.FieldOwner +
 			": delete it if nobody needs it"
 	case t.isWanted(controller):
 		who := strings.Join(t.appliersOf(live, controller), " and ")
-		detail = "it was applied for the same owner by " + who + ": only one of them and " + t.fieldOwner + " can manage it"
+		detail = "it was applied for the same owner by " + who + ": only one of them and " + t.Operator.FieldOwner + " can manage it"
 	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
 		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
 			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)
@@ -64,7 +64,7 @@ func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReferenc
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
-			entry.Manager == t.fieldOwner || slices.Contains(t.migrateFrom, entry.Manager) || slices.Contains(t.former, entry.Manager) {
+			entry.Manager == t.Operator.FieldOwner || slices.Contains(t.migrateFrom, entry.Manager) || slices.Contains(t.Operator.Former, entry.Manager) {
 			continue
 		}
 		if ownsReference(entry, controller) {

@@ -121,7 +121,7 @@ func (j judgement) acceptsWith(ctx context.Context, edits []delta.Edit) (bool, e
 	if err != nil {
 		return false, err
 	}
-	answer, err := j.dryRunPatch(ctx, obstacle.Of(j.live, candidate, j.fieldOwner).Trial(nil))
+	answer, err := j.dryRunPatch(ctx, obstacle.Of(j.live, candidate, j.Operator.FieldOwner).Trial(nil))
 	return err == nil && answer.refusal == nil, err
 }
 

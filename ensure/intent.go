@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"maps"
-	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,44 +14,40 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // An intent is a target with its desired state, stamped with the namespace, owner and labels.
 type intent struct {
 	target
 
-	desired           client.Object // the stamped copy
 	desiredAtCreation client.Object // desired with the values that Once names, or nil
 	onceEdits         []delta.Edit  // remove the values that Once names from desired
 	leftPaths         []leftPath    // that Release and Once leave to others
 	retireSteps       [][]string    // the paths that Retire names
 	desiredWithDigest client.Object // desired with its digest, once there is something to send
 	checksum          uint64        // checksum of the canonical form of desired
-	digest            string
-	adopted           bool // somebody else created the live object
+	adopted           bool          // somebody else created the live object
 }
 
 // stamp sets the desired state to a copy of desired with namespace, labels and owner.
 func (i *intent) stamp(desired client.Object) error {
-	i.desired = i.Kind.ShallowCopy(desired)
+	i.Desired = i.Kind.ShallowCopy(desired)
 	if err := i.readOnce(); err != nil {
 		return err
 	}
-	i.desired.SetNamespace(i.Subject.Key.Namespace)
+	i.Desired.SetNamespace(i.Subject.Key.Namespace)
 	if len(i.labels) > 0 {
 		labels := maps.Clone(desired.GetLabels())
 		if labels == nil {
 			labels = make(map[string]string, len(i.labels))
 		}
 		maps.Copy(labels, i.labels)
-		i.desired.SetLabels(labels)
+		i.Desired.SetLabels(labels)
 	}
 	if !i.controlled {
-		i.Controller = metav1.GetControllerOfNoCopy(i.desired)
+		i.Controller = metav1.GetControllerOfNoCopy(i.Desired)
 	} else if err := i.stampOwner(); err != nil {
 		return err
 	}
@@ -75,7 +69,7 @@ func (i *intent) stampOwner() error {
 		Controller:         yes,
 		BlockOwnerDeletion: yes,
 	}
-	others := i.desired.GetOwnerReferences()
+	others := i.Desired.GetOwnerReferences()
 	refs := append(make([]metav1.OwnerReference, 0, 1+len(others)), controller)
 	for _, ref := range others {
 		switch {
@@ -87,7 +81,7 @@ func (i *intent) stampOwner() error {
 			refs = append(refs, ref)
 		}
 	}
-	i.desired.SetOwnerReferences(refs)
+	i.Desired.SetOwnerReferences(refs)
 	i.Controller = &refs[0]
 	return nil
 }
@@ -101,16 +95,16 @@ const maxKeptForm = 64 << 10
 // Mostly, desired is the same as in the pass before, whose record is last. A checksum of its canonical
 // form shows that for a tenth of the cost of a digest.
 func (i *intent) computeDigest(last memory.Record) error {
-	err := i.store.Set(i.desired, "")
+	err := i.Operator.Store.Set(i.Desired, "")
 	if err == nil {
 		err = i.computeChecksum()
 	}
 	switch {
 	case err != nil:
 	case last.Digest != "" && last.Checksum == i.checksum:
-		i.digest = last.Digest
+		i.Digest = last.Digest
 	default:
-		i.digest, err = i.digester.Object(i.withoutOnce(i.desired))
+		i.Digest, err = i.digester.Object(i.withoutOnce(i.Desired))
 	}
 	if err != nil {
 		return i.digestError(err)
@@ -123,7 +117,7 @@ func (i *intent) computeDigest(last memory.Record) error {
 func (i *intent) computeChecksum() error {
 	buffer, _ := forms.Get().(*[]byte)
 	defer forms.Put(buffer)
-	form, err := canon.AppendObject((*buffer)[:0], i.withoutOnce(i.desired))
+	form, err := canon.AppendObject((*buffer)[:0], i.withoutOnce(i.Desired))
 	if err != nil {
 		return err
 	}
@@ -149,41 +143,16 @@ func contentSum(content []byte) string {
 	return string(sum[:16])
 }
 
-// findStored returns the stored value that shows live to be ours. The value may be in an annotation of a
-// former field owner, or in the default annotation if the digest has another store now.
-func (e *Ensurer) findStored(live client.Object) string {
-	if value := e.store.Get(live); value != "" {
-		return value
-	}
-	for _, name := range slices.Concat([]string{e.fieldOwner}, e.former) {
-		if value := hash.DefaultStore(name).Get(live); value != "" {
-			return value
-		}
-	}
-	return ""
-}
-
-// storedDigest returns the digest that live carries, and whether the child was adopted.
-func (i *intent) storedDigest(live client.Object) (digest string, adopted bool) {
-	return parseStored(i.store.Get(live))
-}
-
-// parseStored returns the digest in a stored value, and whether the child was adopted.
-func parseStored(stored string) (digest string, adopted bool) {
-	stored, _, _ = strings.Cut(stored, noteMark)
-	return strings.CutPrefix(stored, adoptedMark)
-}
-
 // withDigest returns desired with its digest, as it is sent. A pass that sends nothing does not need the
 // copy.
 func (i *intent) withDigest() (canon.Object, error) {
 	if i.desiredWithDigest == nil {
-		digest := i.digest
+		digest := i.Digest
 		if i.adopted {
-			digest = adoptedMark + digest
+			digest = layer.AdoptedMark + digest
 		}
-		stamped := i.Kind.ShallowCopy(i.desired)
-		if err := i.store.Set(stamped, digest); err != nil {
+		stamped := i.Kind.ShallowCopy(i.Desired)
+		if err := i.Operator.Store.Set(stamped, digest); err != nil {
 			return nil, i.digestError(err)
 		}
 		i.desiredWithDigest = stamped
@@ -199,12 +168,7 @@ func (i *intent) digestError(err error) *fault.Error {
 
 // unsatisfied lists where live is not as desired.
 func (i *intent) unsatisfied(live client.Object) []layer.Change {
-	return i.changesOf(delta.Unsatisfied(live, i.withoutOnce(i.desired), i.owned(live)))
-}
-
-// owned returns the fields that our applies own in obj, to be read and not to be changed.
-func (i *intent) owned(obj metav1.Object) managedfields.Owned {
-	return managedfields.OwnedBy(managedfields.Applied(obj, i.fieldOwner))
+	return i.changesOf(delta.Unsatisfied(live, i.withoutOnce(i.Desired), i.Operator.Owned(live)))
 }
 
 // changesOf returns differences as changes, without values if the kind is sensitive: a number can be a

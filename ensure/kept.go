@@ -33,11 +33,11 @@ func (k KeptField) String() string { return layer.KeptField(k).String() }
 // which fields were dropped.
 func (u update) keptIn(before client.Object, applied application) []layer.KeptField {
 	after := applied.after
-	left := u.owned(after)
+	left := u.Operator.Owned(after)
 	if applied.tried { // which changes no owner
 		left = managedfields.Owned{}
 	}
-	dropped := slices.DeleteFunc(u.owned(before).Without(left), u.isLeftPath)
+	dropped := slices.DeleteFunc(u.Operator.Owned(before).Without(left), u.isLeftPath)
 	lists, _ := u.emptyListsOfDesired(after) // desired was encoded before
 	if len(dropped) == 0 && len(lists) == 0 {
 		return nil
@@ -50,20 +50,20 @@ func (u update) keptIn(before client.Object, applied application) []layer.KeptFi
 	}
 	var kept []layer.KeptField
 	var last fieldpath.Path // that is kept; the fields of an item are not named
-	others := managedfields.OwnersIn(managedfields.Others(after, u.fieldOwner))
+	others := managedfields.OwnersIn(managedfields.Others(after, u.Operator.FieldOwner))
 	for _, path := range dropped {
 		steps := managedfields.Steps(path)
 		if isInside(path, last) || wanted(steps) != nil || found(steps) == nil {
 			continue
 		}
-		field := layer.KeptField{Path: textOf(u.desired, path), Manager: others.Holding(path)}
+		field := layer.KeptField{Path: textOf(u.Desired, path), Manager: others.Holding(path)}
 		if field.Manager != "" || bytes.Equal(found(steps), was(steps)) {
 			last, kept = path, append(kept, field)
 		}
 	}
 	for _, path := range lists {
 		if u.isNobodys(after, path, found(managedfields.Steps(path))) {
-			kept = append(kept, layer.KeptField{Path: textOf(u.desired, path)})
+			kept = append(kept, layer.KeptField{Path: textOf(u.Desired, path)})
 		}
 	}
 	return kept

@@ -80,7 +80,7 @@ func OverwriteData() Option {
 // ours.
 func FormerFieldOwners(names ...string) Setting {
 	names = slices.Clone(names)
-	return func(e *Ensurer) { e.former = append(e.former, names...) }
+	return func(e *Ensurer) { e.operator.Former = append(e.operator.Former, names...) }
 }
 
 // prepare gives up fields of live, and takes others, before an apply, as before does.
@@ -283,8 +283,8 @@ func (c *child) loadFields(ctx context.Context) error {
 	}
 	find := func(fieldpath.Path) bool { return false }
 	switch known, err := c.client.Scheme().New(c.Kind.GVK); {
-	case !kinds.IsDynamic(c.desired):
-		find = migrate.FieldsOf(reflect.TypeOf(c.desired))
+	case !kinds.IsDynamic(c.Desired):
+		find = migrate.FieldsOf(reflect.TypeOf(c.Desired))
 	case err == nil:
 		find = migrate.FieldsOf(reflect.TypeOf(known))
 	default:
@@ -325,23 +325,24 @@ func (u update) leftByOlder(ctx context.Context, live client.Object) []layer.Kep
 		if hasDefault && reflect.DeepEqual(value, standard) {
 			continue
 		}
-		kept = append(kept, layer.KeptField{Path: textOf(u.desired, field.Path), Manager: field.Manager})
+		kept = append(kept, layer.KeptField{Path: textOf(u.Desired, field.Path), Manager: field.Manager})
 	}
 	return kept
 }
 
 // isUnknown reports whether the Go type of desired lacks a field.
 func (c *child) isUnknown(path fieldpath.Path) bool {
-	_, err := delta.Specifies(c.Kind.Empty(c.desired), managedfields.Steps(path))
+	_, err := delta.Specifies(c.Kind.Empty(c.Desired), managedfields.Steps(path))
 	return err != nil
 }
 
 // checkSecret refuses the first apply to a Secret that changes data, unless the caller allows it.
 func (u update) checkSecret(live client.Object) error {
-	hasApplied := slices.ContainsFunc(append([]string{u.fieldOwner}, u.former...), func(name string) bool {
+	stored, _ := u.Operator.Find(live)
+	hasApplied := slices.ContainsFunc(u.Operator.Names(), func(name string) bool {
 		return managedfields.Applied(live, name) != nil
 	})
-	if !u.Kind.IsSecret() || u.overwriteData || hasApplied || u.isRemembered(live) || u.findStored(live) != "" {
+	if !u.Kind.IsSecret() || u.overwriteData || hasApplied || u.isRemembered(live) || stored != "" {
 		return nil
 	}
 	found, err := delta.Values(live)
@@ -349,7 +350,7 @@ func (u update) checkSecret(live client.Object) error {
 		return u.Subject.Unencodable(err)
 	}
 	var keys []string
-	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.desired), u.owned(live)) {
+	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.Desired), u.Operator.Owned(live)) {
 		if steps := paths.Steps(change.Path); steps[0] == "data" && len(steps) > 1 && found(steps) != nil {
 			keys = append(keys, change.Path)
 		}

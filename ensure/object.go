@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -117,7 +116,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	if !e.kinds.IsReadable(obj) {
 		return nil, c.Subject.Refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
 	}
-	c.Subject.Key, c.Digests, c.DryRun = client.ObjectKeyFromObject(obj), e.digests, o.dryRun
+	c.Subject.Key, c.Operator, c.DryRun = client.ObjectKeyFromObject(obj), &e.operator, o.dryRun
 	if e.misuse != "" {
 		return nil, c.Subject.Refuse("", e.misuse)
 	}
@@ -314,7 +313,7 @@ func (c *child) findProvenance(ctx context.Context, live client.Object, known *s
 // show an object of somebody else is no error.
 func (c *child) leaveUnchanged(live client.Object) (layer.Outcome, error) {
 	isHidden := c.isHidden(live)
-	if digest, _ := c.findDigest(live); digest != "" && isHidden {
+	if digest, _ := c.Operator.Find(live); digest != "" && isHidden {
 		return layer.Outcome{}, c.Subject.Fail(ErrHidden, "ensure", whyHidden)
 	}
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
@@ -335,11 +334,11 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if known, ok := c.record(live); ok {
 		return c.isConfirmed(live, known)
 	}
-	if stored, _ := c.storedDigest(live); stored != c.digest || strings.Contains(c.store.Get(live), noteMark) {
+	if stored, _ := c.Operator.Stored(live); stored != c.Digest || c.Operator.HasNote(live) {
 		return false
 	}
-	isTouched := c.Kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.fieldOwner, migrate.ReleasedBy(c.fieldOwner))
-	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.desired), c.owned(live)) {
+	isTouched := c.Kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.Operator.FieldOwner, migrate.ReleasedBy(c.Operator.FieldOwner))
+	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.Desired), c.Operator.Owned(live)) {
 		return false
 	}
 	if c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
@@ -418,7 +417,7 @@ func (c *child) create(ctx context.Context) (layer.Outcome, error) {
 	if err != nil {
 		return layer.Outcome{}, c.Subject.Unencodable(err)
 	}
-	answer, err := c.server.Apply(ctx, "create", c.digest, body)
+	answer, err := c.server.Apply(ctx, "create", c.Digest, body)
 	if err != nil {
 		return layer.Outcome{}, err
 	}

@@ -104,7 +104,7 @@ func (o *observation) isExpected() bool {
 // isStale reports whether live is a cached copy that is older than the last answer of the API server to
 // this desired state, or a copy of an object that existed before. Differences are no drift then.
 func (o *observation) isStale(live client.Object) bool {
-	return o.last.Digest == o.digest && o.last.IsNewerThan(live.GetResourceVersion()) && o.clock.Now().Sub(o.last.At) < memory.MaxLag
+	return o.last.Digest == o.Digest && o.last.IsNewerThan(live.GetResourceVersion()) && o.clock.Now().Sub(o.last.At) < memory.MaxLag
 }
 
 // isOutdated reports whether live is older than our own last write.
@@ -119,10 +119,10 @@ func (o *observation) confirm(live client.Object) {
 	if !ok || o.dryRun { // nothing was stored
 		return
 	}
-	o.memory.Applied.Set(o.ID(), memory.Applied{Digest: o.digest, UID: live.GetUID(), Owner: o.controllerName()})
+	o.memory.Applied.Set(o.ID(), memory.Applied{Digest: o.Digest, UID: live.GetUID(), Owner: o.controllerName()})
 	o.memory.Confirm(o.OwnedID(), memory.Record{
 		UID:      live.GetUID(),
-		Digest:   o.digest,
+		Digest:   o.Digest,
 		Checksum: o.checksum,
 		Version:  live.GetResourceVersion(),
 		Content:  content,
@@ -139,7 +139,7 @@ func (o *observation) confirm(live client.Object) {
 // isConfirmed reports whether live has the content and the metadata of the last answer of the API
 // server. So a webhook that changes desired, or even its metadata and digest, costs no request.
 func (o *observation) isConfirmed(live client.Object, known memory.Record) bool {
-	if known.Digest != o.digest {
+	if known.Digest != o.Digest {
 		return false
 	}
 	isSame := known.UID != "" && known.Version == live.GetResourceVersion() // without UIDs, on the fake client, versions come again
@@ -172,11 +172,11 @@ func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
 // digest. Labels, annotations, owners and finalizers of others do not count.
 func (o *observation) metadataFingerprint(live client.Object) string {
 	var found digestInput
-	found.add(o.store.Get(live))
-	found.addKeys(o.desired.GetLabels(), live.GetLabels())
-	found.addKeys(o.desired.GetAnnotations(), live.GetAnnotations())
+	found.add(o.Operator.Store.Get(live))
+	found.addKeys(o.Desired.GetLabels(), live.GetLabels())
+	found.addKeys(o.Desired.GetAnnotations(), live.GetAnnotations())
 	owners := live.GetOwnerReferences()
-	for _, wanted := range o.desired.GetOwnerReferences() {
+	for _, wanted := range o.Desired.GetOwnerReferences() {
 		for _, ref := range owners {
 			if sameOwner(ref, wanted) {
 				found.add(ref.APIVersion, ref.Kind, ref.Name)
@@ -187,7 +187,7 @@ func (o *observation) metadataFingerprint(live client.Object) string {
 		found.add("")
 	}
 	finalizers := live.GetFinalizers()
-	for _, finalizer := range o.desired.GetFinalizers() {
+	for _, finalizer := range o.Desired.GetFinalizers() {
 		found.addBool(slices.Contains(finalizers, finalizer))
 	}
 	return contentSum(found)
@@ -195,18 +195,18 @@ func (o *observation) metadataFingerprint(live client.Object) string {
 
 // causeToWrite returns why an object that is not in sync will be written.
 func (o *observation) causeToWrite(live client.Object) layer.Cause {
-	stored, _ := o.storedDigest(live)
+	stored, _ := o.Operator.Stored(live)
 	known, remembered := o.record(live)
 	switch {
-	case remembered && known.Digest == o.digest:
+	case remembered && known.Digest == o.Digest:
 		return layer.Drifted // also if the stored digest was changed: not by us
-	case remembered, stored != "" && stored != o.digest:
+	case remembered, stored != "" && stored != o.Digest:
 		return layer.DesiredChanged
 	case stored != "":
 		return layer.Drifted
 	case !o.ours:
 		return layer.Adopted
-	case managedfields.HasAny(live) && managedfields.Applied(live, o.fieldOwner) == nil:
+	case managedfields.HasAny(live) && o.Operator.Applied(live) == nil:
 		return layer.DesiredChanged // an earlier version of the operator wrote live by an update
 	}
 	return layer.Drifted
@@ -224,13 +224,13 @@ type provenance struct {
 // a digest, an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
 func (o *observation) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
 	controller := metav1.GetControllerOfNoCopy(live)
-	digest, adopted := o.findDigest(live)
+	digest, adopted := o.Operator.Find(live)
 	switch {
 	case controller != nil && !o.isWanted(controller):
 		return provenance{live: live}, nil
 	case digest != "":
 		return provenance{ours: true, adopted: adopted || o.isCopy(live, digest), live: live}, nil
-	case o.isRemembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.fieldOwner)):
+	case o.isRemembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.Operator.FieldOwner)):
 		return provenance{ours: true, adopted: o.last.Adopted || o.mayBeReleased(live), live: live}, nil
 	case controller == nil && o.isFromFormerOwner(live):
 		return provenance{ours: true, adopted: true, live: live}, nil
@@ -239,7 +239,7 @@ func (o *observation) provenanceOf(ctx context.Context, live client.Object) (pro
 	if err != nil {
 		return provenance{}, err
 	}
-	if managedfields.Applied(live, o.fieldOwner) != nil {
+	if o.Operator.Applied(live) != nil {
 		return provenance{ours: true, adopted: true, live: live}, nil
 	}
 	if controller == nil {
@@ -252,11 +252,6 @@ func (o *observation) provenanceOf(ctx context.Context, live client.Object) (pro
 	}, nil
 }
 
-// findDigest returns the digest that shows live to be ours, and whether live was adopted.
-func (o *observation) findDigest(live client.Object) (digest string, adopted bool) {
-	return parseStored(o.findStored(live))
-}
-
 // isRemembered also covers a kubectl replace, which leaves neither digest nor owner
 // nor managed fields of ours.
 func (o *observation) isRemembered(live client.Object) bool {
@@ -267,22 +262,22 @@ func (o *observation) isRemembered(live client.Object) bool {
 // mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
 // releases an object by emptying all managed fields.
 func (o *observation) mayBeReleased(live client.Object) bool {
-	return metav1.GetControllerOfNoCopy(live) == nil && managedfields.Applied(live, o.fieldOwner) == nil && !o.Kind.IsReset(live)
+	return metav1.GetControllerOfNoCopy(live) == nil && o.Operator.Applied(live) == nil && !o.Kind.IsReset(live)
 }
 
 // isCopy reports whether somebody created live from a child of ours, including the digest: this field
 // owner has applied no field of live.
 func (o *observation) isCopy(live client.Object, digest string) bool {
-	if digest == o.digest || o.isRemembered(live) {
+	if digest == o.Digest || o.isRemembered(live) {
 		return false
 	}
-	names := slices.Concat([]string{o.fieldOwner}, o.former)
+	names := o.Operator.Names()
 	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
 }
 
 // isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
 func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
-	digest, adopted := o.findDigest(live)
+	digest, adopted := o.Operator.Find(live)
 	if digest == "" || adopted {
 		return false, nil
 	}
@@ -290,7 +285,7 @@ func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool,
 		return !known.Adopted, nil
 	}
 	complete, err := o.complete(ctx, live)
-	return err == nil && managedfields.Applied(complete, o.fieldOwner) != nil, err
+	return err == nil && o.Operator.Applied(complete) != nil, err
 }
 
 // isMadeForOwner reports whether the managed fields show that an earlier version of the operator
@@ -299,7 +294,7 @@ func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool,
 func (o *observation) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
 	return slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
 		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != migrate.BeforeFirstApply
-		isNamed := slices.Contains(o.migrateFrom, entry.Manager) || slices.Contains(o.former, entry.Manager)
+		isNamed := slices.Contains(o.migrateFrom, entry.Manager) || slices.Contains(o.Operator.Former, entry.Manager)
 		return (isNamed || isUpdate && !o.adopt) && ownsReference(&entry, controller)
 	})
 }
@@ -325,10 +320,10 @@ func (o *observation) mayAdopt(live client.Object) bool {
 // isReleaseUnfinished reports whether this field owner has applied no content of live although desired
 // has some: the program ended while it gave live up.
 func (o *observation) isReleaseUnfinished(live client.Object) bool {
-	own := managedfields.Applied(live, o.fieldOwner)
+	own := o.Operator.Applied(live)
 	if own == nil || managedfields.OwnedBy(own).OwnsBeside("metadata") {
 		return false
 	}
-	content, err := canon.AppendContent(nil, o.withoutOnce(o.desired))
+	content, err := canon.AppendContent(nil, o.withoutOnce(o.Desired))
 	return err == nil && string(content) != "{}"
 }

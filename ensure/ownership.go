@@ -22,7 +22,7 @@ type ownership struct {
 // rules returns the rules by which the fields of a child change their owner.
 func (o *ownership) rules() migrate.Rules {
 	rules := migrate.Rules{
-		Owner: o.fieldOwner, APIVersion: o.Kind.APIVersion, Older: o.migrateFrom, Former: o.former,
+		Owner: o.Operator.FieldOwner, APIVersion: o.Kind.APIVersion, Older: o.migrateFrom, Former: o.Operator.Former,
 		IsAdopted: o.adopted, IsField: o.Kind.IsField, Retired: o.retireSteps, Unowned: o.unowned,
 	}
 	if len(o.leftPaths) > 0 || o.adopt && o.Controller == nil {
@@ -31,20 +31,15 @@ func (o *ownership) rules() migrate.Rules {
 	return rules
 }
 
-// ownedIn returns the fields that our applies own in obj.
-func (o *ownership) ownedIn(obj client.Object) *fieldpath.Set {
-	return managedfields.Fields(managedfields.Applied(obj, o.fieldOwner))
-}
-
 // ownedAfter returns the fields that our applies own after a patch.
 func (o *ownership) ownedAfter(p *managedfields.Patch) managedfields.Owned {
-	return o.owned(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: p.Entries()}})
+	return o.Operator.Owned(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: p.Entries()}})
 }
 
 // fieldsFingerprint returns a fingerprint of the fields of live that this field owner has applied,
 // except for those that Once names. It is empty if live has no managed fields.
 func (o *ownership) fieldsFingerprint(live client.Object) string {
-	own := managedfields.Applied(live, o.fieldOwner)
+	own := o.Operator.Applied(live)
 	if own == nil || own.FieldsV1 == nil {
 		return ""
 	}
@@ -63,7 +58,7 @@ func (o *ownership) disown(
 	live client.Object, operation metav1.ManagedFieldsOperationType, matches func(fieldpath.Path) bool,
 ) *managedfields.Patch {
 	p := managedfields.NewPatch(live)
-	if at := managedfields.Find(live, o.fieldOwner, operation); at >= 0 {
+	if at := managedfields.Find(live, o.Operator.FieldOwner, operation); at >= 0 {
 		matching, _ := managedfields.Split(managedfields.Fields(&managedfields.Entries(live)[at]), matches)
 		p.Move(matching, at, nil)
 	}
@@ -76,7 +71,7 @@ func (o *ownership) isKeptOwner(path fieldpath.Path) bool {
 	if !o.adopt || o.Controller != nil || !managedfields.IsAt(path, []string{"metadata", "ownerReferences"}) {
 		return false
 	}
-	return !slices.ContainsFunc(o.desired.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+	return !slices.ContainsFunc(o.Desired.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
 		return managedfields.IsAt(path, []string{"metadata", "ownerReferences", "uid=" + string(ref.UID)})
 	})
 }

@@ -83,7 +83,7 @@ func (c *child) isReplaceable() bool {
 // provenCause returns Drifted for an object without a digest that this process has not written: nothing
 // shows that desired has changed since.
 func (r recreation) provenCause(live client.Object, cause layer.Cause) layer.Cause {
-	if stored, _ := r.storedDigest(live); stored == "" && !r.isRemembered(live) {
+	if stored, _ := r.Operator.Stored(live); stored == "" && !r.isRemembered(live) {
 		return layer.Drifted
 	}
 	return cause
@@ -106,7 +106,7 @@ func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (
 	if err != nil {
 		return false, err
 	}
-	own := r.owned(complete)
+	own := r.Operator.Owned(complete)
 	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !own.Owns(path) }), nil
 }
 

@@ -142,7 +142,7 @@ func (i *intent) parsePath(path, option string) ([]string, error) {
 	if i.Kind.IsSecret() && steps[0] == "stringData" {
 		return nil, i.Subject.Refuse("", given+"is written only: the API server keeps it in data, so name it there")
 	}
-	if _, err := delta.Specifies(i.desired, steps); err != nil {
+	if _, err := delta.Specifies(i.Desired, steps); err != nil {
 		return nil, i.Subject.Refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
 	}
 	return steps, nil
@@ -226,8 +226,8 @@ func (i *intent) splitOnce() {
 	if len(i.onceEdits) == 0 {
 		return
 	}
-	i.desiredAtCreation = i.Kind.ShallowCopy(i.desired)
-	labels, annotations := maps.Clone(i.desired.GetLabels()), maps.Clone(i.desired.GetAnnotations())
+	i.desiredAtCreation = i.Kind.ShallowCopy(i.Desired)
+	labels, annotations := maps.Clone(i.Desired.GetLabels()), maps.Clone(i.Desired.GetAnnotations())
 	for _, edit := range i.onceEdits {
 		switch place, _ := singleItem(edit.Path); place.Member {
 		case "labels":
@@ -236,8 +236,8 @@ func (i *intent) splitOnce() {
 			delete(annotations, place.Key)
 		}
 	}
-	i.desired.SetLabels(labels)
-	i.desired.SetAnnotations(annotations)
+	i.Desired.SetLabels(labels)
+	i.Desired.SetAnnotations(annotations)
 }
 
 // checkOnce refuses paths that ensure itself writes.
@@ -247,7 +247,7 @@ func (i *intent) checkOnce() error {
 		if !ok {
 			continue
 		}
-		if slices.Contains(i.Digests, place) {
+		if slices.Contains(i.Operator.Digests, place) {
 			return i.Subject.Refuse(i.once[at], "is given to ensure.Once, but holds the digest")
 		}
 	}
@@ -301,7 +301,7 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 func (u update) isPart(live client.Object, steps []string, specified int) bool {
 	larger := func(entry metav1.ManagedFieldsEntry) bool {
 		n := managedfields.OwnedBy(&entry).PartOf(steps)
-		isOurs := entry.Manager == u.fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
+		isOurs := entry.Manager == u.Operator.FieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
 		return n > 0 && (isOurs || n <= specified)
 	}
 	inside := func(entry metav1.ManagedFieldsEntry) bool {
@@ -317,7 +317,7 @@ func (i *intent) desiredToCreate(replaced []delta.Edit) (canon.Object, error) {
 	if len(i.onceEdits) == 0 {
 		return i.withDigest()
 	}
-	if err := i.store.Set(i.desiredAtCreation, i.digest); err != nil {
+	if err := i.Operator.Store.Set(i.desiredAtCreation, i.Digest); err != nil {
 		return nil, i.digestError(err)
 	}
 	return delta.Edited(i.desiredAtCreation, replaced...), nil

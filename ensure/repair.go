@@ -66,7 +66,7 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 	if r.dryRun { // which has not changed them before
 		live.SetManagedFields(r.rules().Before(live).Entries())
 	}
-	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.fieldOwner), nil
+	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.Operator.FieldOwner), nil
 	if err := r.completeKeys(ctx); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (r *repair) completeKeys(ctx context.Context) error {
 		}
 		r.ownedByDesired = fieldpath.NewSet()
 		if elsewhere != nil {
-			r.ownedByDesired = r.ownedIn(elsewhere)
+			r.ownedByDesired = r.Operator.Fields(elsewhere)
 		}
 		lacking = r.merge.CompleteKeys(r.ownedByDesired)
 	}
@@ -242,7 +242,7 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 		return application{}, err
 	}
 	r.memory.Invalidate(r.OwnedID()) // until the apply is confirmed
-	updates := managedfields.Find(r.live, r.fieldOwner, metav1.ManagedFieldsOperationUpdate)
+	updates := managedfields.Find(r.live, r.Operator.FieldOwner, metav1.ManagedFieldsOperationUpdate)
 	before := fieldpath.NewSet()
 	if updates >= 0 {
 		before = managedfields.Fields(&managedfields.Entries(r.live)[updates])
@@ -262,7 +262,7 @@ func (r *repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) 
 
 // writesDigest reports whether an operation changes the stored digest.
 func (r *repair) writesDigest(operation jsonpatch.Operation) bool {
-	return slices.ContainsFunc(r.Digests, func(at layer.Item) bool {
+	return slices.ContainsFunc(r.Operator.Digests, func(at layer.Item) bool {
 		return operation.Path == jsonpatch.Join("/metadata/"+at.Member, at.Key)
 	})
 }
@@ -331,7 +331,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return nil, r.Subject.Unencodable(err)
 	}
-	applied, err := r.server.Apply(ctx, "apply", r.digest, body)
+	applied, err := r.server.Apply(ctx, "apply", r.Digest, body)
 	if err != nil {
 		return nil, err
 	}
@@ -372,13 +372,13 @@ func (r *repair) typed() client.Object { return r.inGoType(r.live) }
 
 // inGoType returns obj in the Go type of desired.
 func (c *child) inGoType(obj *unstructured.Unstructured) client.Object {
-	typed := c.Kind.Empty(c.desired)
+	typed := c.Kind.Empty(c.Desired)
 	text, err := obj.MarshalJSON()
 	if err == nil {
 		err = json.Unmarshal(text, typed)
 	}
 	if err != nil {
-		return c.Kind.Empty(c.desired)
+		return c.Kind.Empty(c.Desired)
 	}
 	return typed
 }

@@ -32,7 +32,7 @@ func (s *session) applyDesired(ctx context.Context, uid types.UID, opts ...clien
 		return nil, err
 	}
 	s.lastApply = body
-	return s.server.Apply(ctx, "apply", s.digest, body, opts...)
+	return s.server.Apply(ctx, "apply", s.Digest, body, opts...)
 }
 
 // bodyToApply returns the apply of desired to the live object with this UID.
@@ -54,8 +54,8 @@ func (c *child) connect() {
 		Table: c.attempts, Key: backoff.Key{OwnedKey: c.OwnedID(), Call: c.call}, Caller: c, Clock: c.clock, DryRun: c.dryRun,
 	}
 	c.server = server.Session{
-		Client: c.client, Reader: c.reader, FieldOwner: c.fieldOwner, Kind: c.Kind, Subject: &c.Subject,
-		ID: c.OwnedID(), Memory: c.memory, Like: c.desired, Gate: &c.backoff, DryRun: c.dryRun,
+		Client: c.client, Reader: c.reader, FieldOwner: c.Operator.FieldOwner, Kind: c.Kind, Subject: &c.Subject,
+		ID: c.OwnedID(), Memory: c.memory, Like: c.Desired, Gate: &c.backoff, DryRun: c.dryRun,
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *session) Arguments() (digest string, options any) {
 	if s.call == callPrune {
 		allowed.generation = s.owner.GetGeneration()
 	}
-	return s.digest, allowed
+	return s.Digest, allowed
 }
 
 // Fingerprint implements backoff.Caller.

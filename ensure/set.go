@@ -367,7 +367,7 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 	}
 	c.Subject.Key.Namespace, c.Subject.Key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.desired, c.call = c.Kind.Empty(like), callPrune
+	c.Desired, c.call = c.Kind.Empty(like), callPrune
 	r := &removal{withdrawal{c}}
 	if _, err := r.emptyList(); err != nil { // before anything is written
 		return nil, err
@@ -426,7 +426,7 @@ func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
 func (r *removal) emptyList() (client.ObjectList, error) {
 	gvk := r.Kind.GVK
 	gvk.Kind += "List"
-	switch r.desired.(type) {
+	switch r.Desired.(type) {
 	case runtime.Unstructured:
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk)
@@ -452,12 +452,12 @@ func (r *removal) isMember(live client.Object) bool {
 	if controller == nil || !r.isWanted(controller) {
 		return false
 	}
-	if r.store.Get(live) != "" {
-		return !managedfields.IsDisowned(live, r.fieldOwner)
+	if r.Operator.Store.Get(live) != "" {
+		return !managedfields.IsDisowned(live, r.Operator.FieldOwner)
 	}
-	return slices.ContainsFunc(r.former, func(name string) bool {
+	return slices.ContainsFunc(r.Operator.Former, func(name string) bool {
 		digest := hash.DefaultStore(name).Get(live)
-		mayGo := digest != "" && (r.deleteAdopted || !strings.HasPrefix(digest, adoptedMark))
+		mayGo := digest != "" && (r.deleteAdopted || !strings.HasPrefix(digest, layer.AdoptedMark))
 		return mayGo && !managedfields.IsDisowned(live, name)
 	})
 }
@@ -491,7 +491,7 @@ func (r *removal) removeMember(ctx context.Context, live client.Object) (layer.O
 
 // discard deletes live, or gives up our fields if live was adopted.
 func (r *removal) discard(ctx context.Context, live client.Object) (layer.Outcome, error) {
-	if _, adopted := r.findDigest(live); adopted && !r.deleteAdopted {
+	if _, adopted := r.Operator.Find(live); adopted && !r.deleteAdopted {
 		return r.releaseObject(ctx, live)
 	}
 	return r.deleteLive(ctx, live, r.propagation)

@@ -73,7 +73,7 @@ func (u update) write(
 
 // latest returns live from the API server if an older copy would not show which fields change their owner.
 func (u update) latest(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(u.release)+len(u.once)+len(u.retire) > 0 || u.keepsOwners(live) || len(u.former) > 0 && u.store.Get(live) == "" {
+	if len(u.release)+len(u.once)+len(u.retire) > 0 || u.keepsOwners(live) || len(u.Operator.Former) > 0 && u.Operator.Store.Get(live) == "" {
 		return u.current(ctx, live)
 	}
 	return live, nil
@@ -243,7 +243,7 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 func (u update) changesBy(applied application) []layer.Change {
 	var changes []layer.Change
 	if applied.tried { // made of an object that was just read: nobody wrote in between
-		changes = u.changesOf(delta.Diff(applied.before, applied.after, u.owned(applied.after)))
+		changes = u.changesOf(delta.Diff(applied.before, applied.after, u.Operator.Owned(applied.after)))
 	} else {
 		changes = u.changes(applied.before, applied.after)
 	}
@@ -259,7 +259,7 @@ func (u update) changes(live, answer client.Object) []layer.Change {
 	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
 		return nil
 	}
-	own := u.owned(answer)
+	own := u.Operator.Owned(answer)
 	found := delta.Diff(live, answer, own)
 	if len(found) == 0 {
 		return nil
@@ -273,8 +273,8 @@ func (u update) changes(live, answer client.Object) []layer.Change {
 // belongs to others if they own it and this field owner owned it neither before nor after. A change of
 // a field that nobody owns, such as a default, counts as a change by the apply. after are our fields in the answer.
 func (u update) changedByOthers(live, answer client.Object, after managedfields.Owned) func(path string) bool {
-	before := u.owned(live)
-	others := managedfields.OwnersIn(managedfields.Others(answer, u.fieldOwner))
+	before := u.Operator.Owned(live)
+	others := managedfields.OwnersIn(managedfields.Others(answer, u.Operator.FieldOwner))
 	return func(path string) bool {
 		if i, ok := layer.ItemAt(path); ok {
 			return !i.In(u.desiredWithDigest) && (i.In(answer) || managedfields.HasAny(live) && !before.Owns(path))
@@ -292,7 +292,7 @@ const managedFieldsPath = "metadata.managedFields"
 // which these fields were taken after the apply.
 func (u update) hasLostEntry(live client.Object, from []string) bool {
 	known, ok := u.record(live)
-	isTold := u.Kind.IsReset(live) || managedfields.IsDisowned(live, u.fieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
+	isTold := u.Kind.IsReset(live) || managedfields.IsDisowned(live, u.Operator.FieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
 	return ok && known.Entry != "" && isTold
 }
 

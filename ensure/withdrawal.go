@@ -111,7 +111,7 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 	references := live.GetOwnerReferences()
 	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
 	if at < 0 || slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
-		isNobody := entry.Manager == migrate.BeforeFirstApply || entry.Manager == migrate.ReleasedBy(w.fieldOwner)
+		isNobody := entry.Manager == migrate.BeforeFirstApply || entry.Manager == migrate.ReleasedBy(w.Operator.FieldOwner)
 		return !isNobody && ownsReference(&entry, &references[at])
 	}) {
 		return live, nil
@@ -123,7 +123,7 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 
 // releasedChanges returns the changes of fields that this field owner owned in before.
 func (w withdrawal) releasedChanges(before, after client.Object) []layer.Change {
-	own := w.owned(before)
+	own := w.Operator.Owned(before)
 	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after, own), func(change delta.Change) bool {
 		return managedfields.HasAny(before) && !own.Owns(change.Path)
 	}))
@@ -162,11 +162,11 @@ func (w withdrawal) noteReleased(live client.Object) {
 // ours, on behalf of no owner: live was adopted beside its controller. If this field owner applied the
 // reference to that controller, the fields belong to that owner.
 func (w withdrawal) isAdoptedBesideController(live client.Object) bool {
-	controller, own := metav1.GetControllerOfNoCopy(live), managedfields.Applied(live, w.fieldOwner)
+	controller, own := metav1.GetControllerOfNoCopy(live), w.Operator.Applied(live)
 	if w.Controller != nil || controller == nil || own == nil || ownsReference(own, controller) {
 		return false
 	}
-	digest, adopted := w.findDigest(live)
+	digest, adopted := w.Operator.Find(live)
 	return adopted || digest == ""
 }
 
@@ -174,7 +174,7 @@ func (w withdrawal) isAdoptedBesideController(live client.Object) bool {
 // deletion. Otherwise, the object would never be deleted.
 func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object) (layer.Outcome, error) {
 	going := layer.Outcome{Live: live, Operation: layer.Deleting}
-	if _, adopted := w.findDigest(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
+	if _, adopted := w.Operator.Find(live); !adopted || w.deleteAdopted || len(live.GetFinalizers()) == 0 {
 		return going, nil
 	}
 	live, err := w.complete(ctx, live)
@@ -182,7 +182,7 @@ func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object)
 		return layer.Outcome{}, err
 	}
 	claim, err := w.provenanceOf(ctx, live)
-	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !w.owned(live).Owns("metadata.finalizers") {
+	if err != nil || !claim.ours && !w.isAdoptedBesideController(live) || !w.Operator.Owned(live).Owns("metadata.finalizers") {
 		return going, err
 	}
 	before, after, err := w.releaseFields(ctx, live)
@@ -200,8 +200,8 @@ func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) e
 	if w.dryRun {
 		return w.foreignError(after)
 	}
-	added, _ := managedfields.Split(w.ownedIn(after), func(path fieldpath.Path) bool {
-		return !holds(before, path) || w.Digests.HasField(path)
+	added, _ := managedfields.Split(w.Operator.Fields(after), func(path fieldpath.Path) bool {
+		return !holds(before, path) || w.Operator.Digests.HasField(path)
 	})
 	return w.withdrawAdded(ctx, after, added)
 }
@@ -231,7 +231,7 @@ func (w withdrawal) withdrawAdded(ctx context.Context, live client.Object, added
 	w.memory.Foreign.Set(w.OwnedID(), memory.Foreign{Snapshot: memory.Snapshot{UID: live.GetUID()}, Added: added})
 	left, err := w.releaseAdded(ctx, live, added)
 	if fault.IsRefusal(err) {
-		left, err = w.releaseFieldsExcept(ctx, live, func(path fieldpath.Path) bool { return !w.Digests.HasField(path) })
+		left, err = w.releaseFieldsExcept(ctx, live, func(path fieldpath.Path) bool { return !w.Operator.Digests.HasField(path) })
 	}
 	if err != nil {
 		return err
@@ -246,10 +246,10 @@ func (w withdrawal) releaseAdded(ctx context.Context, after client.Object, added
 	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
 	left, err := w.releaseRest(ctx, after, func(live client.Object) *managedfields.Patch {
 		p := managedfields.NewPatch(live)
-		if at := managedfields.Find(live, w.fieldOwner, metav1.ManagedFieldsOperationApply); at >= 0 {
+		if at := managedfields.Find(live, w.Operator.FieldOwner, metav1.ManagedFieldsOperationApply); at >= 0 {
 			updates := managedfields.Entries(live)[at]
 			updates.Operation = metav1.ManagedFieldsOperationUpdate
-			kept, _ := managedfields.Split(w.ownedIn(live), isKept)
+			kept, _ := managedfields.Split(w.Operator.Fields(live), isKept)
 			p.Move(kept, at, &updates)
 		}
 		return p

@@ -17,8 +17,11 @@ type Child struct {
 	Owner      client.Object          // that the caller gave, or nil
 	Controller *metav1.OwnerReference // that desired names, or nil
 
-	Digests Items // where our digest is kept
-	DryRun  bool
+	Desired client.Object // stamped with the namespace, the labels and the owner
+	Digest  string        // of everything that Desired specifies
+
+	Operator *Operator
+	DryRun   bool
 }
 
 // ID identifies the child on the API server.

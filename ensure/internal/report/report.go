@@ -134,7 +134,7 @@ func describeWrite(c *layer.Child, found layer.Outcome) string {
 // notable returns changes without the path of the digest, which changes whenever desired does,
 // unless that is the only change.
 func notable(c *layer.Child, changes []layer.Change) []layer.Change {
-	rest := slices.DeleteFunc(slices.Clone(changes), func(change layer.Change) bool { return c.Digests.Has(change.Path) })
+	rest := slices.DeleteFunc(slices.Clone(changes), func(change layer.Change) bool { return c.Operator.Digests.Has(change.Path) })
 	if len(rest) == 0 {
 		return changes
 	}

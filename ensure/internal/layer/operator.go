@@ -1,0 +1,78 @@
+package layer
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/hash"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// AdoptedMark is the prefix of the stored digest of a child that somebody else created. No digest
+// begins with this prefix: digests are hex digits, or v1- and hex digits. A label has room for the
+// prefix and 56 hex digits.
+const AdoptedMark = "adopt-"
+
+// noteMark begins a note about a repair, which earlier versions wrote behind the stored digest. The next
+// apply removes the note.
+const noteMark = " taken over for "
+
+// An Operator is who ensures children, and how its objects show that.
+type Operator struct {
+	FieldOwner string
+	Former     []string   // earlier names of the field owner
+	Store      hash.Store // of digests
+	Digests    Items      // where Store keeps a digest
+}
+
+// Owned returns the fields that the operator's applies own in obj, to be read and not to be changed.
+func (o *Operator) Owned(obj metav1.Object) managedfields.Owned {
+	return managedfields.OwnedBy(o.Applied(obj))
+}
+
+// Fields returns the fields that the operator's applies own in obj.
+func (o *Operator) Fields(obj metav1.Object) *fieldpath.Set {
+	return managedfields.Fields(o.Applied(obj))
+}
+
+// Applied returns the operator's Apply entry in the managed fields of obj, or nil.
+func (o *Operator) Applied(obj metav1.Object) *metav1.ManagedFieldsEntry {
+	return managedfields.Applied(obj, o.FieldOwner)
+}
+
+// Stored returns the digest that live carries, and whether the child was adopted.
+func (o *Operator) Stored(live client.Object) (digest string, isAdopted bool) {
+	return parseStored(o.Store.Get(live))
+}
+
+// HasNote reports whether an earlier version wrote a note behind the digest of live.
+func (o *Operator) HasNote(live client.Object) bool {
+	return strings.Contains(o.Store.Get(live), noteMark)
+}
+
+// Find returns the digest that shows live to be ours, and whether live was adopted. The digest may be in an annotation of a
+// former field owner, or in the default annotation if the digest has another store now.
+func (o *Operator) Find(live client.Object) (digest string, isAdopted bool) {
+	if value := o.Store.Get(live); value != "" {
+		return parseStored(value)
+	}
+	for _, name := range o.Names() {
+		if value := hash.DefaultStore(name).Get(live); value != "" {
+			return parseStored(value)
+		}
+	}
+	return "", false
+}
+
+// Names returns the field owner and its former names.
+func (o *Operator) Names() []string { return slices.Concat([]string{o.FieldOwner}, o.Former) }
+
+// parseStored returns the digest in a stored value, and whether the child was adopted.
+func parseStored(stored string) (digest string, isAdopted bool) {
+	stored, _, _ = strings.Cut(stored, noteMark)
+	return strings.CutPrefix(stored, AdoptedMark)
+}
