@@ -183,7 +183,7 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (layer.
 	if !claim.ours && !r.isAdoptedBesideController(claim.live) {
 		return r.leaveToOthers(claim.live)
 	}
-	if err := r.contest().tryToWrite(); err != nil {
+	if err := r.contest.Try(); err != nil {
 		return layer.Outcome{}, err
 	}
 	if claim.ours && (!claim.adopted || r.deleteAdopted) {
@@ -208,7 +208,7 @@ func (r *removal) leaveToOthers(live client.Object) (layer.Outcome, error) {
 func (r *removal) finish(ctx context.Context, found layer.Outcome, err error) (layer.Outcome, error) {
 	r.reporter.Wrote(ctx, &r.Child, found)
 	if err == nil && found.Cause == layer.Unwanted && !r.dryRun {
-		found, err = r.contest().finishSuperseding(nil, found)
+		found, err = r.contest.Superseded(nil, found)
 	}
 	err = r.backoff.End(err, r.server.Requests, false)
 	r.reporter.Ended(&r.Child, r.server.Requests, r.server.LastRead, found, err)

@@ -43,7 +43,7 @@ func differsIn(fields []string) string {
 // fields are all that is known.
 func (j judgement) immutableFields(ctx context.Context, live client.Object) []string {
 	named := answer.Fields(j.refusal)
-	differing := layer.Paths(j.unsatisfied(live))
+	differing := layer.Paths(j.Unsatisfied(live))
 	for _, o := range j.merge.Dropped() {
 		text := managedfields.Text(o.Path)
 		steps := paths.Steps(text)

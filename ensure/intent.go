@@ -15,7 +15,6 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
-	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // An intent is a target with its desired state, stamped with the namespace, owner and labels.
@@ -23,7 +22,6 @@ type intent struct {
 	target
 
 	desiredAtCreation client.Object // desired with the values that Once names, or nil
-	onceEdits         []delta.Edit  // remove the values that Once names from desired
 	leftPaths         []leftPath    // that Release and Once leave to others
 	retireSteps       [][]string    // the paths that Retire names
 	desiredWithDigest client.Object // desired with its digest, once there is something to send
@@ -104,7 +102,7 @@ func (i *intent) computeDigest(last memory.Record) error {
 	case last.Digest != "" && last.Checksum == i.checksum:
 		i.Digest = last.Digest
 	default:
-		i.Digest, err = i.digester.Object(i.withoutOnce(i.Desired))
+		i.Digest, err = i.digester.Object(i.WithoutIgnored(i.Desired))
 	}
 	if err != nil {
 		return i.digestError(err)
@@ -117,7 +115,7 @@ func (i *intent) computeDigest(last memory.Record) error {
 func (i *intent) computeChecksum() error {
 	buffer, _ := forms.Get().(*[]byte)
 	defer forms.Put(buffer)
-	form, err := canon.AppendObject((*buffer)[:0], i.withoutOnce(i.Desired))
+	form, err := canon.AppendObject((*buffer)[:0], i.WithoutIgnored(i.Desired))
 	if err != nil {
 		return err
 	}
@@ -131,7 +129,7 @@ func (i *intent) computeChecksum() error {
 // fingerprint returns a digest of the content of live, without the metadata, the status and the fields
 // that Once names.
 func (i *intent) fingerprint(live client.Object) (string, bool) {
-	content, err := canon.AppendContent(nil, i.withoutOnce(live))
+	content, err := canon.AppendContent(nil, i.WithoutIgnored(live))
 	if err != nil {
 		return "", false
 	}
@@ -157,30 +155,11 @@ func (i *intent) withDigest() (canon.Object, error) {
 		}
 		i.desiredWithDigest = stamped
 	}
-	return i.withoutOnce(i.desiredWithDigest), nil
+	return i.WithoutIgnored(i.desiredWithDigest), nil
 }
 
 func (i *intent) digestError(err error) *fault.Error {
 	refusal := i.Subject.Refuse("", "cannot compute or store its digest: "+err.Error())
 	refusal.Cause = err
 	return refusal
-}
-
-// unsatisfied lists where live is not as desired.
-func (i *intent) unsatisfied(live client.Object) []layer.Change {
-	return i.changesOf(delta.Unsatisfied(live, i.withoutOnce(i.Desired), i.Operator.Owned(live)))
-}
-
-// changesOf returns differences as changes, without values if the kind is sensitive: a number can be a
-// PIN.
-func (i *intent) changesOf(found []delta.Change) []layer.Change {
-	var changes []layer.Change
-	for _, difference := range found {
-		change := layer.Change{Path: difference.Path}
-		if !i.Subject.IsSensitive {
-			change.Old, change.New = difference.Old, difference.New
-		}
-		changes = append(changes, change)
-	}
-	return changes
 }

@@ -350,7 +350,7 @@ func (u update) checkSecret(live client.Object) error {
 		return u.Subject.Unencodable(err)
 	}
 	var keys []string
-	for _, change := range delta.Unsatisfied(live, u.withoutOnce(u.Desired), u.Operator.Owned(live)) {
+	for _, change := range delta.Unsatisfied(live, u.WithoutIgnored(u.Desired), u.Operator.Owned(live)) {
 		if steps := paths.Steps(change.Path); steps[0] == "data" && len(steps) > 1 && found(steps) != nil {
 			keys = append(keys, change.Path)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
-	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -63,11 +62,9 @@ func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ..
 type child struct {
 	observation
 
-	lastApplied memory.Applied // by this Ensurer, for whichever owner
-	isCreatable bool           // a dry run found that the server would create desired but for live
+	isCreatable bool // a dry run found that the server would create desired but for live
 	// isDriftRefused: the server only refuses to revert what others changed in live
 	isDriftRefused bool
-	hasTry         bool // the call may write during a contest
 }
 
 // newChild checks the arguments of the caller and stamps a copy of desired.
@@ -150,7 +147,7 @@ func (c *child) ensure(ctx context.Context) (layer.Outcome, error) {
 // reconciles the object on the API server.
 func (c *child) readAndReconcile(ctx context.Context) (layer.Outcome, error) {
 	live, err := c.read(ctx)
-	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.ID())) && !c.contests.IsWaiting(c.contest().contestCall()) {
+	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.ID())) && !c.contest.IsWaiting() {
 		// The cache lags, or leaves the child out, or somebody deleted the child: a read shows which.
 		c.isMissingFromCache = true
 		live, err = c.server.ReadServer(ctx)
@@ -193,9 +190,9 @@ func (c *child) reconcileLive(ctx context.Context, live client.Object) (layer.Ou
 			c.memory.ForgetHidden(c.ID()) // the write may bring the child back into the cache
 			return c.updateUnlessContested(ctx, whole, c.causeToWrite(whole))
 		case toRest:
-			return c.contest().finishUnchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
+			return c.contest.Unchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
 		case toAwaitCache:
-			return c.contest().finishUnchanged(layer.Outcome{Live: live, Operation: layer.Unchanged, Stale: true})
+			return c.contest.Unchanged(layer.Outcome{Live: live, Operation: layer.Unchanged, Stale: true})
 		case toLeaveUnchanged:
 			return c.leaveUnchanged(live)
 		case toLeaveForeign:
@@ -319,7 +316,7 @@ func (c *child) leaveUnchanged(live client.Object) (layer.Outcome, error) {
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
 		return layer.Outcome{}, c.foreignError(live)
 	}
-	return c.contest().finishUnchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
+	return c.contest.Unchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
 }
 
 // inSync reports whether live needs no request: this desired state was applied, and nobody changed a
@@ -338,7 +335,7 @@ func (c *child) inSync(live, whole client.Object) bool {
 		return false
 	}
 	isTouched := c.Kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.Operator.FieldOwner, migrate.ReleasedBy(c.Operator.FieldOwner))
-	if isTouched || !delta.Satisfies(live, c.withoutOnce(c.Desired), c.Operator.Owned(live)) {
+	if isTouched || !delta.Satisfies(live, c.WithoutIgnored(c.Desired), c.Operator.Owned(live)) {
 		return false
 	}
 	if c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
@@ -350,11 +347,10 @@ func (c *child) inSync(live, whole client.Object) bool {
 
 // updateUnlessContested updates live to match desired, unless a contest forbids writes.
 func (c *child) updateUnlessContested(ctx context.Context, live client.Object, cause layer.Cause) (layer.Outcome, error) {
-	c.lastApplied, _ = c.memory.Applied.Get(c.ID())
-	if err := c.contest().tryToWrite(); err != nil {
+	if err := c.contest.Try(); err != nil {
 		return layer.Outcome{}, err
 	}
-	live, err := c.contest().withRival(ctx, live)
+	live, err := c.contest.WithRival(ctx, live)
 	if err != nil {
 		return layer.Outcome{}, err
 	}
@@ -362,20 +358,21 @@ func (c *child) updateUnlessContested(ctx context.Context, live client.Object, c
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	return c.contest().finishWrite(ctx, live, found)
+	c.reporter.Wrote(ctx, &c.Child, found)
+	return c.contest.Wrote(live, c.last, found, c.isRetiredPath)
 }
 
 // createUnlessContested creates the child, unless a contest forbids that.
 func (c *child) createUnlessContested(ctx context.Context) (layer.Outcome, error) {
-	c.lastApplied, _ = c.memory.Applied.Get(c.ID())
-	if err := c.contest().tryToWrite(); err != nil {
+	if err := c.contest.Try(); err != nil {
 		return layer.Outcome{}, err
 	}
 	found, err := c.create(ctx)
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	return c.contest().finishWrite(ctx, nil, found)
+	c.reporter.Wrote(ctx, &c.Child, found)
+	return c.contest.Wrote(nil, c.last, found, c.isRetiredPath)
 }
 
 // checkOwnerIsThere asks the API server for the owner before a child becomes its own again, or for the first time: a child

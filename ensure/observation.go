@@ -324,6 +324,6 @@ func (o *observation) isReleaseUnfinished(live client.Object) bool {
 	if own == nil || managedfields.OwnedBy(own).OwnsBeside("metadata") {
 		return false
 	}
-	content, err := canon.AppendContent(nil, o.withoutOnce(o.Desired))
+	content, err := canon.AppendContent(nil, o.WithoutIgnored(o.Desired))
 	return err == nil && string(content) != "{}"
 }

@@ -43,7 +43,7 @@ func (o *ownership) fieldsFingerprint(live client.Object) string {
 	if own == nil || own.FieldsV1 == nil {
 		return ""
 	}
-	if len(o.onceEdits) > 0 {
+	if len(o.Ignored) > 0 {
 		_, rest := managedfields.Split(managedfields.Fields(own), o.isLeftPath)
 		return contentSum(managedfields.WithFields(*own, rest).FieldsV1.GetRawBytes())
 	}

@@ -98,7 +98,7 @@ func (r recreation) mayRecreate(cause layer.Cause) bool {
 // own any more. A differing field that this field owner owns was changed by a webhook, which would
 // change a new object, too.
 func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (bool, error) {
-	unsatisfied := layer.Paths(r.unsatisfied(live))
+	unsatisfied := layer.Paths(r.Unsatisfied(live))
 	if len(unsatisfied) == 0 {
 		return false, nil
 	}
@@ -113,7 +113,7 @@ func (r recreation) isChangedByOthers(ctx context.Context, live client.Object) (
 // replaceWhole deletes live and creates the child again. If live is not gone at once, the creation
 // fails because live exists, and a later pass creates the child.
 func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause layer.Cause, refusal error) (layer.Outcome, error) {
-	changes := r.unsatisfied(live)
+	changes := r.Unsatisfied(live)
 	if e, ok := errors.AsType[*fault.Error](refusal); ok && len(changes) == 0 {
 		for _, path := range e.Paths {
 			changes = append(changes, layer.Change{Path: path})
@@ -139,7 +139,7 @@ func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause 
 
 // onceValuesOnServer returns these values as the API server has them, for the object that replaces live.
 func (r recreation) onceValuesOnServer(ctx context.Context, live client.Object) ([]delta.Edit, error) {
-	if len(r.onceEdits) == 0 {
+	if len(r.Ignored) == 0 {
 		return nil, nil
 	}
 	complete, err := r.server.RereadJSON(ctx, "delete", live.GetUID())

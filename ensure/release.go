@@ -88,7 +88,7 @@ func (i *intent) checkPaths() error {
 	if err := i.checkOnce(); err != nil {
 		return err
 	}
-	for at, edit := range i.onceEdits {
+	for at, edit := range i.Ignored {
 		i.leftPaths = append(i.leftPaths, leftPath{path: i.once[at], option: "ensure.Once", steps: edit.Path})
 	}
 	for _, path := range i.release {
@@ -190,7 +190,7 @@ func (i *intent) readOnce() error {
 		if problem := i.problemWithOnce(steps); problem != "" {
 			return i.Subject.Refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
 		}
-		i.onceEdits = append(i.onceEdits, delta.Edit{Path: steps})
+		i.Ignored = append(i.Ignored, delta.Edit{Path: steps})
 	}
 	return nil
 }
@@ -221,14 +221,14 @@ func singleItem(steps []string) (layer.Item, bool) {
 }
 
 // splitOnce keeps a copy of desired for the creation, and removes the labels and annotations that Once
-// names from desired. The content stays; see withoutOnce.
+// names from desired. The content stays; see layer.Child.Ignored.
 func (i *intent) splitOnce() {
-	if len(i.onceEdits) == 0 {
+	if len(i.Ignored) == 0 {
 		return
 	}
 	i.desiredAtCreation = i.Kind.ShallowCopy(i.Desired)
 	labels, annotations := maps.Clone(i.Desired.GetLabels()), maps.Clone(i.Desired.GetAnnotations())
-	for _, edit := range i.onceEdits {
+	for _, edit := range i.Ignored {
 		switch place, _ := singleItem(edit.Path); place.Member {
 		case "labels":
 			delete(labels, place.Key)
@@ -242,7 +242,7 @@ func (i *intent) splitOnce() {
 
 // checkOnce refuses paths that ensure itself writes.
 func (i *intent) checkOnce() error {
-	for at, edit := range i.onceEdits {
+	for at, edit := range i.Ignored {
 		place, ok := singleItem(edit.Path)
 		if !ok {
 			continue
@@ -252,11 +252,6 @@ func (i *intent) checkOnce() error {
 		}
 	}
 	return nil
-}
-
-// withoutOnce returns obj without the fields that Once names.
-func (i *intent) withoutOnce(obj client.Object) canon.Object {
-	return delta.Edited(obj, i.onceEdits...)
 }
 
 // checkLeft refuses an apply that would remove a field which is left to others: the API server merges it as part of a
@@ -314,7 +309,7 @@ func (u update) isPart(live client.Object, steps []string, specified int) bool {
 // desiredToCreate returns desired as the creation sends it, with its digest, and with the values of a
 // replaced object.
 func (i *intent) desiredToCreate(replaced []delta.Edit) (canon.Object, error) {
-	if len(i.onceEdits) == 0 {
+	if len(i.Ignored) == 0 {
 		return i.withDigest()
 	}
 	if err := i.Operator.Store.Set(i.desiredAtCreation, i.Digest); err != nil {
@@ -325,7 +320,7 @@ func (i *intent) desiredToCreate(replaced []delta.Edit) (canon.Object, error) {
 
 // onceValues returns the values of live for the fields that Once names.
 func (i *intent) onceValues(live client.Object) ([]delta.Edit, error) {
-	if len(i.onceEdits) == 0 {
+	if len(i.Ignored) == 0 {
 		return nil, nil
 	}
 	found, err := delta.Values(live)
@@ -333,7 +328,7 @@ func (i *intent) onceValues(live client.Object) ([]delta.Edit, error) {
 		return nil, i.Subject.Unencodable(err)
 	}
 	var values []delta.Edit
-	for _, edit := range i.onceEdits {
+	for _, edit := range i.Ignored {
 		if value := found(edit.Path); value != nil {
 			values = append(values, delta.Edit{Path: edit.Path, Value: value})
 		}

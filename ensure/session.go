@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/canon"
 )
@@ -22,6 +23,7 @@ type session struct {
 	server      server.Session
 	lastApply   []byte // the body of the last apply of desired, or nil
 	backoff     backoff.Call
+	contest     contest.Guard
 	isUndecided bool // the API server could not judge the refused state
 }
 
@@ -52,6 +54,9 @@ func (s *session) bodyToApply(uid types.UID) ([]byte, error) {
 func (c *child) connect() {
 	c.backoff = backoff.Call{
 		Table: c.attempts, Key: backoff.Key{OwnedKey: c.OwnedID(), Call: c.call}, Caller: c, Clock: c.clock, DryRun: c.dryRun,
+	}
+	c.contest = contest.Guard{
+		Table: c.contests, Child: &c.Child, Server: &c.server, Memory: c.memory, Clock: c.clock, Older: c.migrateFrom,
 	}
 	c.server = server.Session{
 		Client: c.client, Reader: c.reader, FieldOwner: c.Operator.FieldOwner, Kind: c.Kind, Subject: &c.Subject,

@@ -324,7 +324,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				continue
 			}
 			if live.GetDeletionTimestamp() == nil {
-				err := r.contest().tryToWrite()
+				err := r.contest.Try()
 				if err == nil && !isOwnerCurrent {
 					err = r.checkOwnerIsCurrent(ctx)
 				}

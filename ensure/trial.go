@@ -386,7 +386,7 @@ func (j judgement) isFineAlone(ctx context.Context, live client.Object, refusal 
 		return false, err
 	}
 	j.child.isCreatable = false
-	differing := layer.Paths(j.unsatisfied(live))
+	differing := layer.Paths(j.Unsatisfied(live))
 	err = j.server.TryCreate(ctx, candidate)
 	for err != nil && j.leaveOut(candidate, answer.Fields(err), differing) {
 		err = j.server.TryCreate(ctx, candidate)

@@ -146,7 +146,7 @@ func (u update) finish(ctx context.Context, live client.Object, cause layer.Caus
 	u.confirm(settled)
 	if cause == layer.Drifted && (u.hasLostEntry(live, from) || u.rules().Names(from)) {
 		found.Operation, found.Cause = layer.Updated, cause
-		found.Changes = append(found.Changes, layer.Change{Path: managedFieldsPath})
+		found.Changes = append(found.Changes, layer.Change{Path: layer.ManagedFieldsPath})
 	}
 	switch found.Live = settled; {
 	case u.rules().Names(from) || cause == layer.Migrated:
@@ -215,7 +215,7 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 	if !bytes.Contains(u.lastApply, []byte(`"value":""`)) {
 		return applied, nil
 	}
-	hasOther := slices.ContainsFunc(u.unsatisfied(applied.after), func(change layer.Change) bool {
+	hasOther := slices.ContainsFunc(u.Unsatisfied(applied.after), func(change layer.Change) bool {
 		return strings.HasSuffix(change.Path, "].value")
 	})
 	if !hasOther {
@@ -243,7 +243,7 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 func (u update) changesBy(applied application) []layer.Change {
 	var changes []layer.Change
 	if applied.tried { // made of an object that was just read: nobody wrote in between
-		changes = u.changesOf(delta.Diff(applied.before, applied.after, u.Operator.Owned(applied.after)))
+		changes = u.Changes(delta.Diff(applied.before, applied.after, u.Operator.Owned(applied.after)))
 	} else {
 		changes = u.changes(applied.before, applied.after)
 	}
@@ -265,7 +265,7 @@ func (u update) changes(live, answer client.Object) []layer.Change {
 		return nil
 	}
 	isOthers := u.changedByOthers(live, answer, own)
-	return u.changesOf(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
+	return u.Changes(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
 }
 
 // changedByOthers reports whether another manager wrote a path between the read and the apply. In the
@@ -283,9 +283,6 @@ func (u update) changedByOthers(live, answer client.Object, after managedfields.
 		return path != "" && !isOurs && others.Of(path) != ""
 	}
 }
-
-// managedFieldsPath is the path of a change of managed fields alone, which somebody had emptied.
-const managedFieldsPath = "metadata.managedFields"
 
 // hasLostEntry reports whether somebody removed this field owner's entry from the managed fields of live, or all entries:
 // then the API server noted at the apply that nobody is known to have set the fields of desired. from are the managers from

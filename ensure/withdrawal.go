@@ -124,7 +124,7 @@ func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) 
 // releasedChanges returns the changes of fields that this field owner owned in before.
 func (w withdrawal) releasedChanges(before, after client.Object) []layer.Change {
 	own := w.Operator.Owned(before)
-	return w.changesOf(slices.DeleteFunc(delta.Diff(before, after, own), func(change delta.Change) bool {
+	return w.Changes(slices.DeleteFunc(delta.Diff(before, after, own), func(change delta.Change) bool {
 		return managedfields.HasAny(before) && !own.Owns(change.Path)
 	}))
 }

@@ -70,6 +70,8 @@ type Error struct {
 	Cause  error
 	// IsKnown means that an earlier call returned the same error: this call sent nothing.
 	IsKnown bool
+	// BeginsContest means that this error is the first one of a contest.
+	BeginsContest bool
 	// IsRace means that the object is no longer the one that was read, so that one more read is useful.
 	IsRace bool
 }

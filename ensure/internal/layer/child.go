@@ -7,6 +7,8 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 )
 
 // A Child is the object that a call is about. Nothing changes it once package ensure has made it.
@@ -19,6 +21,8 @@ type Child struct {
 
 	Desired client.Object // stamped with the namespace, the labels and the owner
 	Digest  string        // of everything that Desired specifies
+
+	Ignored []delta.Edit // remove from an object the fields that are neither compared nor applied to an object that exists
 
 	Operator *Operator
 	DryRun   bool
@@ -34,4 +38,28 @@ func (c *Child) OwnedID() memory.OwnedKey {
 		id.Owner = c.Controller.UID
 	}
 	return id
+}
+
+// WithoutIgnored returns obj without the fields that are ignored.
+func (c *Child) WithoutIgnored(obj client.Object) canon.Object {
+	return delta.Edited(obj, c.Ignored...)
+}
+
+// Unsatisfied lists where live is not as desired.
+func (c *Child) Unsatisfied(live client.Object) []Change {
+	return c.Changes(delta.Unsatisfied(live, c.WithoutIgnored(c.Desired), c.Operator.Owned(live)))
+}
+
+// Changes returns differences as changes, without values if the kind is sensitive: a number can be a
+// PIN.
+func (c *Child) Changes(found []delta.Change) []Change {
+	var changes []Change
+	for _, difference := range found {
+		change := Change{Path: difference.Path}
+		if !c.Subject.IsSensitive {
+			change.Old, change.New = difference.Old, difference.New
+		}
+		changes = append(changes, change)
+	}
+	return changes
 }

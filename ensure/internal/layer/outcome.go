@@ -67,6 +67,9 @@ const (
 	Unwanted       Cause = "Unwanted"
 )
 
+// ManagedFieldsPath is the path of a change of managed fields alone, which somebody had emptied.
+const ManagedFieldsPath = "metadata.managedFields"
+
 // A Change is a path that a write changed.
 type Change struct {
 	Path     string

@@ -49,11 +49,6 @@ func register(registry prometheus.Registerer, metric *prometheus.CounterVec) *pr
 	return metric
 }
 
-// ContestBegan counts a contest.
-func ContestBegan(kind schema.GroupVersionKind) {
-	contestsTotal().WithLabelValues(kind.Group, kind.Kind).Inc()
-}
-
 func countWrite(kind schema.GroupVersionKind, found layer.Outcome) {
 	writesTotal().WithLabelValues(kind.Group, kind.Kind, string(found.Operation), string(found.Cause)).Inc()
 }

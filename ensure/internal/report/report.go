@@ -52,7 +52,7 @@ func (r *Reporter) Wrote(ctx context.Context, c *layer.Child, found layer.Outcom
 }
 
 // Ended counts the requests of a call by its operation and cause, and records an event about a failure that a person has to
-// resolve, if the failure is the first of its reason or has another text than the last one. lastRead is the object as it was
+// resolve, if the failure is the first of its reason or has another text than the last one. It counts contests that begin. lastRead is the object as it was
 // read last, or nil.
 func (r *Reporter) Ended(c *layer.Child, requests int, lastRead client.Object, found layer.Outcome, err error) {
 	failure, ok := errors.AsType[*fault.Error](err)
@@ -62,6 +62,9 @@ func (r *Reporter) Ended(c *layer.Child, requests int, lastRead client.Object, f
 		r.Memory.Reported.Remove(c.OwnedID())
 	case ok && needsPerson(failure) && r.isNews(c, failure):
 		r.recordWarning(c, failure, lastRead)
+	}
+	if ok && failure.BeginsContest {
+		contestsTotal().WithLabelValues(c.Kind.GVK.Group, c.Kind.GVK.Kind).Inc()
 	}
 	if requests > 0 { // most calls send none
 		countRequests(c.Kind.GVK, requests, found, err)

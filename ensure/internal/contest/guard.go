@@ -1,0 +1,182 @@
+package contest
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/server"
+	"github.com/trueup-go/trueup/internal/managedfields"
+)
+
+// A Guard keeps one call from writing while its child is contested, and counts what the call reverts.
+type Guard struct {
+	Table  *Table
+	Child  *layer.Child
+	Server *server.Session
+	Memory *memory.Memory
+	Clock  clock.PassiveClock
+	Older  []string // field managers of earlier versions of the operator
+
+	hasTry bool           // the call may write during a contest
+	before memory.Applied // the desired state that was applied before this call wrote, for whichever owner
+}
+
+// call returns the facts about this call that decide about a contest.
+func (g *Guard) call() Call {
+	call := Call{
+		Child: g.Child.ID(), Wanted: Wanted{Digest: g.Child.Digest}, Now: g.Clock.Now(), HasTry: g.hasTry, DryRun: g.Child.DryRun,
+	}
+	if owner := g.Child.Owner; owner != nil {
+		call.Owner = Generation{Owner: owner.GetUID(), Number: owner.GetGeneration()}
+		if owner.GetDeletionTimestamp() != nil {
+			call.Owner.Number = math.MaxInt64
+		}
+	}
+	return call
+}
+
+// IsWaiting reports whether Try would fail.
+func (g *Guard) IsWaiting() bool { return g.Table.IsWaiting(g.call()) }
+
+// Try fails if a contest forbids to write now. If a try is due, this call has it.
+func (g *Guard) Try() error {
+	g.before, _ = g.Memory.Applied.Get(g.Child.ID())
+	verdict := g.Table.Try(g.call())
+	g.hasTry = g.hasTry || verdict.HasTry
+	return g.errorOf(verdict)
+}
+
+// Unchanged returns the outcome of a call that had nothing to write. During a contest that is
+// an error, until the last write was left alone for long enough.
+func (g *Guard) Unchanged(found layer.Outcome) (layer.Outcome, error) {
+	if g.Table.IsEmpty() {
+		return found, nil
+	}
+	call := g.call()
+	call.IsStale = found.Stale
+	return found.Unless(g.errorOf(g.Table.Unchanged(call)))
+}
+
+// Wrote returns the outcome of a write. live is the object before the write, nil if there was none, and last is the record
+// of the child from before. isOurs reports whether a path counts that the field owner did not own. The reverted paths are
+// counted; one revert too many is ErrContested.
+func (g *Guard) Wrote(live client.Object, last memory.Record, found layer.Outcome, isOurs func(string) bool) (layer.Outcome, error) {
+	if g.supersedes(live, found) {
+		return g.Superseded(live, found)
+	}
+	paths := g.reverted(live, last, found, isOurs)
+	if len(paths) == 0 || g.Child.DryRun {
+		return g.Unchanged(found)
+	}
+	write := Write{Paths: g.Child.Operator.Digests.Without(paths)}
+	if live != nil {
+		write.Version, write.Rival = found.Live.GetResourceVersion(), g.rivalIn(live, paths)
+	}
+	return found.Unless(g.errorOf(g.Table.Reverted(g.call(), write)))
+}
+
+// Superseded returns the outcome of a write that changed the desired state of the child. One
+// change too many is ErrContested. live is the object before the write, nil if there is none now.
+func (g *Guard) Superseded(live client.Object, found layer.Outcome) (layer.Outcome, error) {
+	changes := found.Changes
+	if len(changes) == 0 && found.Operation == layer.Updated { // another pass got the same answer
+		changes = g.Child.Unsatisfied(live)
+	}
+	paths := g.Child.Operator.Digests.Without(layer.Paths(changes))
+	return found.Unless(g.errorOf(g.Table.Superseded(g.call(), paths, g.Child.Operator.FieldOwner)))
+}
+
+// errorOf returns the error of a verdict.
+func (g *Guard) errorOf(verdict Verdict) error {
+	if !verdict.Contested {
+		return nil
+	}
+	out := g.Child.Subject.Fail(fault.ErrContested, verdict.Operation, verdict.Text(g.Child.Operator.FieldOwner, g.Older), verdict.Paths...)
+	out.Rival, out.After, out.BeginsContest = verdict.Rival, verdict.Wait, verdict.Begins
+	return out
+}
+
+// supersedes reports whether a write replaced another desired state that this Ensurer wrote, on
+// behalf of whichever owner. The result of that write may not be known yet.
+func (g *Guard) supersedes(live client.Object, found layer.Outcome) bool {
+	if g.Child.DryRun || found.Cause == "" {
+		return false
+	}
+	if g.before.Digest != "" && g.before.Digest != g.Child.Digest {
+		return true
+	}
+	stored := Absent
+	if live != nil {
+		stored, _ = g.Child.Operator.Stored(live)
+	}
+	return stored != g.Child.Digest && g.Table.HasWritten(g.Child.ID(), stored)
+}
+
+// reverted returns the paths that a write changed although the API server was content with the same
+// desired state before. Fields that this field owner owned neither before nor after do not count:
+// others changed them between the read and the write.
+func (g *Guard) reverted(live client.Object, last memory.Record, found layer.Outcome, isOurs func(string) bool) []string {
+	switch {
+	case last.Digest != g.Child.Digest:
+		return nil
+	case live != nil:
+		return g.revertedIn(live, last, found, isOurs)
+	case found.Operation == layer.Recreated: // the changes are those of the deleted object
+		return layer.Paths(found.Changes)
+	case found.Operation == layer.Created && !last.Deleted:
+		return []string{Deletion}
+	}
+	return nil
+}
+
+// revertedIn returns the reverted paths of an object that existed. An object with another UID than
+// the last known one means that somebody replaced it, unless this Ensurer had deleted it.
+func (g *Guard) revertedIn(live client.Object, last memory.Record, found layer.Outcome, isOurs func(string) bool) []string {
+	isOther := live.GetUID() != last.UID
+	if found.Operation == layer.Unchanged || last.IsNewerThan(live.GetResourceVersion()) || isOther && last.Deleted {
+		return nil
+	}
+	before, after := g.Child.Operator.Owned(live), g.Child.Operator.Owned(found.Live)
+	unknown := !managedfields.HasAny(found.Live) // the fake client may give none
+	var paths []string
+	for _, change := range found.Changes {
+		isOwned := after.Owns(change.Path) || before.Owns(change.Path) || change.Path == layer.ManagedFieldsPath
+		if change.Path != "" && (unknown || isOwned || isOurs(change.Path)) {
+			paths = append(paths, change.Path)
+		}
+	}
+	return paths
+}
+
+// WithRival returns a copy of live, not yet written, whose managed fields show who wrote it. That is
+// live, unless the cache strips the managed fields. Then the API server is asked, once per contest:
+// before the write that may begin it, which takes the fields back.
+func (g *Guard) WithRival(ctx context.Context, live client.Object) (client.Object, error) {
+	if managedfields.HasAny(live) || !g.Table.NeedsRival(g.call()) {
+		return live, nil
+	}
+	complete, err := g.Server.ReadServer(ctx)
+	if err != nil || complete == nil || complete.GetUID() != live.GetUID() {
+		return live, err
+	}
+	return complete, nil
+}
+
+// rivalIn returns who changed paths in live, before they were set back; empty if that is not known.
+func (g *Guard) rivalIn(live client.Object, paths []string) string {
+	operator := g.Child.Operator
+	stored, _ := operator.Stored(live)
+	digest := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return !operator.Digests.Has(path) })
+	others := managedfields.OwnersIn(managedfields.Others(live, operator.FieldOwner))
+	if stored != "" && stored != g.Child.Digest && others.Of(digest...) == "" {
+		return AnotherInstance(operator.FieldOwner)
+	}
+	return RivalIn(live, operator.FieldOwner, paths)
+}
