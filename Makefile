@@ -94,13 +94,18 @@ flakes: ## Run the tests of make test, or of PKG, N times on a busy machine, and
 	@cd test && go run ./tools/flakes -n $(N) $(if $(PKG),-pkg $(PKG) -p $(CLUSTERS) -parallel $(PARALLEL) -unit '$(RACE)')
 
 .PHONY: lint
-lint: lint-code lint-darwin lint-tidy lint-generated ## Check style, imports, go.mod files and generated files; FIX=1 fixes style.
+lint: lint-code lint-house lint-darwin lint-tidy lint-generated ## Check style, imports, the structure of ensure, go.mod files and generated files; FIX=1 fixes style.
 
 .PHONY: lint-code
 lint-code:
 	@set -e; for module in $(CODE_MODULES); do \
 		echo "golangci-lint $$module"; (cd $$module && $(GOLANGCI_LINT) run $(if $(FIX),--fix) ./...); \
 	done
+
+# How closely the parts of ensure are tied to each other, against limits that only go down.
+.PHONY: lint-house
+lint-house:
+	@cd test && go run ./tools/house
 
 # What may run elsewhere than on Linux: the library, the command, the operators, and the demo on an existing cluster.
 # They are compiled and not linked, which would take most of the time.
