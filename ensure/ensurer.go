@@ -23,6 +23,7 @@ import (
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/lru"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -53,7 +54,7 @@ type Ensurer struct {
 	memory       *memory.Memory
 	attempts     *backoff.Table[callInputs]
 	contests     *contest.Table
-	replacements *memory.Table[memory.OwnedKey, replacement]
+	replacements *lru.Table[memory.OwnedKey, replacement]
 	kinds        sync.Map // reflect.Type or schema.GroupVersionKind to kind
 	readable     sync.Map // the reflect.Types that isReadable has looked at and found good
 	misuse       string   // what is wrong with the arguments of New
@@ -91,7 +92,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 	}
 	e.memory, e.contests = memory.New(e.entries), contest.NewTable(e.entries)
 	e.attempts = backoff.NewTable[callInputs](e.entries)
-	e.replacements = memory.NewTable[memory.OwnedKey, replacement](e.entries)
+	e.replacements = lru.New[memory.OwnedKey, replacement](e.entries)
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/lru"
 )
 
 // Each wait counts once per request that the call took, and doubles with each failure in a row.
@@ -59,14 +60,14 @@ type Failure struct {
 
 // A Table holds the last failed attempt of each call. It is safe for concurrent use.
 type Table[Q comparable] struct {
-	*memory.Table[Key, Attempt[Q]]
+	*lru.Table[Key, Attempt[Q]]
 
 	mu sync.Mutex // guards changes that depend on a known attempt
 }
 
 // NewTable returns a table of at most the given number of attempts.
 func NewTable[Q comparable](entries int) *Table[Q] {
-	return &Table[Q]{Table: memory.NewTable[Key, Attempt[Q]](entries)}
+	return &Table[Q]{Table: lru.New[Key, Attempt[Q]](entries)}
 }
 
 // Counts reports whether the attempt was about the same question, and is not too old.
