@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A kind holds the facts about a Go type or an API kind that ensuring an object requires.
@@ -136,15 +137,7 @@ func isDynamic(obj client.Object) bool {
 
 // empty returns a new object to read into.
 func (k *kind) empty(like client.Object) client.Object {
-	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(like).Elem())) // of like's own type
-	switch fresh := fresh.(type) {
-	case *unstructured.Unstructured:
-		// This is SetGroupVersionKind with a quarter of the allocations.
-		fresh.Object = map[string]any{"apiVersion": k.apiVersion, "kind": k.gvk.Kind}
-	case runtime.Unstructured, *metav1.PartialObjectMetadata:
-		fresh.GetObjectKind().SetGroupVersionKind(k.gvk)
-	}
-	return fresh
+	return object.New(like, k.apiVersion, k.gvk.Kind)
 }
 
 // copyForStamping returns a copy whose metadata can be set without changing obj. The two share their
