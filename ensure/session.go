@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,6 +21,7 @@ import (
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A session sends the requests of one call and counts them. While the call backs off, the session sends
@@ -188,9 +188,7 @@ func (s *session) patch(
 	if s.dryRun {
 		opts = append(opts, client.DryRunAll, client.DisableReadYourWritesConsistency)
 	}
-	if _, ok := answer.(runtime.Unstructured); ok {
-		// controller-runtime 0.25 books patches of unstructured objects under the typed
-		// representation, where nobody waits for them.
+	if object.IsPatchMisrecorded(answer) {
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
 	if err := s.client.Patch(ctx, answer, client.RawPatch(form, patch), opts...); err != nil {

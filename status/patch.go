@@ -90,9 +90,7 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 	if object.IsNil(c) || object.IsUnusable(obj) {
 		return w
 	}
-	if isUnstructured(obj) {
-		// controller-runtime 0.25 records a patch of an unstructured object as a write of the
-		// typed object, so reads of the unstructured object would not wait for the write.
+	if object.IsPatchMisrecorded(obj) {
 		w.write = append(w.write, client.DisableReadYourWritesConsistency)
 	}
 	w.key = client.ObjectKeyFromObject(obj)

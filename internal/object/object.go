@@ -51,3 +51,11 @@ func New(like client.Object, apiVersion, kind string) client.Object {
 	}
 	return fresh
 }
+
+// IsPatchMisrecorded reports whether a patch of obj needs client.DisableReadYourWritesConsistency: controller-runtime 0.25
+// records a patch of an unstructured object as a write of the typed object, so reads of the unstructured object would not
+// wait for the write.
+func IsPatchMisrecorded(obj client.Object) bool {
+	_, ok := obj.(runtime.Unstructured)
+	return ok
+}

@@ -72,3 +72,10 @@ func TestNew(t *testing.T) {
 	}
 	require.Nil(t, object.New(byValue{}, "apps/v1", "Deployment"), "nothing can be read into it")
 }
+
+func TestIsPatchMisrecorded(t *testing.T) {
+	require.True(t, object.IsPatchMisrecorded(&unstructured.Unstructured{}))
+	require.True(t, object.IsPatchMisrecorded(&content{}))
+	require.False(t, object.IsPatchMisrecorded(&corev1.Pod{}))
+	require.False(t, object.IsPatchMisrecorded(&metav1.PartialObjectMetadata{}))
+}
