@@ -22,6 +22,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/report"
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/lru"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -47,7 +48,7 @@ type Ensurer struct {
 	memory       *memory.Memory
 	attempts     *backoff.Table
 	contests     *contest.Table
-	replacements *memory.Table[memory.OwnedKey, replacement]
+	replacements *lru.Table[memory.OwnedKey, replacement]
 	kinds        kinds.Registry
 	misuse       string // what is wrong with the arguments of New
 }
@@ -84,7 +85,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 	}
 	e.memory, e.contests = memory.New(e.entries), contest.NewTable(e.entries)
 	e.attempts = backoff.NewTable(e.entries)
-	e.replacements = memory.NewTable[memory.OwnedKey, replacement](e.entries)
+	e.replacements = lru.New[memory.OwnedKey, replacement](e.entries)
 	e.reporter.Memory = e.memory
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()

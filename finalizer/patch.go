@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // setFinalizers sets the finalizers to wanted if the object and the list are still those that
@@ -40,9 +40,7 @@ func (h *handling) operations(wanted []string) []jsonpatch.Operation {
 }
 
 func optionsFor(obj client.Object) []client.PatchOption {
-	if _, ok := obj.(runtime.Unstructured); ok {
-		// controller-runtime 0.25 records a patch of an unstructured object as a write of the
-		// typed object, so reads of the unstructured object would not wait for the write.
+	if object.IsPatchMisrecorded(obj) {
 		return []client.PatchOption{client.DisableReadYourWritesConsistency}
 	}
 	return nil

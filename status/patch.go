@@ -90,9 +90,7 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 	if object.IsNil(c) || object.IsUnusable(obj) {
 		return w
 	}
-	if isUnstructured(obj) {
-		// controller-runtime 0.25 records a patch of an unstructured object as a write of the
-		// typed object, so reads of the unstructured object would not wait for the write.
+	if object.IsPatchMisrecorded(obj) {
 		w.write = append(w.write, client.DisableReadYourWritesConsistency)
 	}
 	w.key = client.ObjectKeyFromObject(obj)
@@ -230,7 +228,7 @@ func (w *writer) request(
 	if err != nil {
 		return err
 	}
-	response := emptyLike(obj, w.kind)
+	response := w.emptyLike(obj)
 	response.SetNamespace(w.key.Namespace)
 	response.SetName(w.key.Name)
 	opts = slices.Concat(w.write, opts)
@@ -239,6 +237,11 @@ func (w *writer) request(
 	}
 	assign(obj, response)
 	return nil
+}
+
+// emptyLike returns a new object of obj's Go type.
+func (w *writer) emptyLike(obj client.Object) client.Object {
+	return object.New(obj, w.kind.GroupVersion().String(), w.kind.Kind)
 }
 
 // unlessGone returns the error of a failed request, or nil if the object is gone, replaced or
@@ -255,7 +258,7 @@ func (w *writer) unlessGone(ctx context.Context, obj client.Object, err error) e
 	if w.live != nil {
 		reader = w.live
 	}
-	found := emptyLike(obj, w.kind)
+	found := w.emptyLike(obj)
 	if err := reader.Get(ctx, w.key, found); err != nil {
 		if answer.IsGone(err) {
 			return nil
@@ -270,7 +273,7 @@ func (w *writer) unlessGone(ctx context.Context, obj client.Object, err error) e
 
 // reread overwrites obj with the live object. An object that was replaced is gone, too.
 func (w *writer) reread(ctx context.Context, obj client.Object) (gone bool, err error) {
-	found := emptyLike(obj, w.kind)
+	found := w.emptyLike(obj)
 	switch err := w.live.Get(ctx, w.key, found); {
 	case answer.IsGone(err):
 		return true, nil

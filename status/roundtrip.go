@@ -22,7 +22,7 @@ func (w *writer) roundTripOf(obj client.Object) roundTrip {
 		if err != nil {
 			return nil, err
 		}
-		decoded := emptyLike(obj, w.kind)
+		decoded := w.emptyLike(obj)
 		if err := json.Unmarshal(data, decoded); err != nil {
 			return nil, err
 		}

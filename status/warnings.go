@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/lru"
 	"github.com/trueup-go/trueup/internal/object"
 	"github.com/trueup-go/trueup/status/readiness"
 )
@@ -52,7 +52,7 @@ type Warnings struct {
 	recorder events.EventRecorder
 
 	mu       sync.Mutex
-	problems *lru.Cache // the problems recorded for each condition
+	problems *lru.Table[warnedCondition, []warning] // the problems recorded for each condition
 }
 
 // A warning is a problem that was recorded.
@@ -65,7 +65,7 @@ type warning struct {
 // NewWarnings returns Warnings for all objects of an operator. recorder is the one that a manager's
 // GetEventRecorder returns; without a recorder, nothing is recorded.
 func NewWarnings(recorder events.EventRecorder) *Warnings {
-	return &Warnings{recorder: recorder, problems: lru.New(warnedConditions)}
+	return &Warnings{recorder: recorder, problems: lru.New[warnedCondition, []warning](warnedConditions)}
 }
 
 // A warnedCondition identifies a condition of one object. A fake client gives no UIDs.
@@ -135,13 +135,12 @@ func (w *Warnings) remember(key warnedCondition, known []warning) {
 		w.problems.Remove(key)
 		return
 	}
-	w.problems.Add(key, known)
+	w.problems.Set(key, known)
 }
 
 // recorded returns a copy of the problems that are still remembered for a condition.
 func (w *Warnings) recorded(key warnedCondition, now time.Time) []warning {
-	value, _ := w.problems.Get(key)
-	known, _ := value.([]warning)
+	known, _ := w.problems.Get(key)
 	return slices.DeleteFunc(slices.Clone(known), func(w warning) bool { return w.isOver && now.Sub(w.at) >= warnedFor })
 }
 

@@ -130,13 +130,3 @@ func shown(value any) string {
 	}
 	return ""
 }
-
-// emptyLike is a new object of obj's Go type to read into, or nil if none can be made.
-func emptyLike(obj client.Object) client.Object {
-	t := reflect.TypeOf(obj)
-	if t.Kind() != reflect.Pointer {
-		return nil
-	}
-	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(t.Elem()))
-	return fresh
-}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A Client is a client for an operator, like the client of a manager, and records the operator's
@@ -146,11 +147,10 @@ func (c *Client) write(ctx context.Context, r Request, obj client.Object, do fun
 // live returns obj from the server, or nil.
 func (c *Client) live(ctx context.Context, obj client.Object) client.Object {
 	gvk, err := c.GroupVersionKindFor(obj)
-	fresh := emptyLike(obj)
+	fresh := object.New(obj, gvk.GroupVersion().String(), gvk.Kind)
 	if err != nil || fresh == nil || obj.GetName() == "" {
 		return nil
 	}
-	fresh.GetObjectKind().SetGroupVersionKind(gvk)
 	if err := c.reader.Get(ctx, client.ObjectKeyFromObject(obj), fresh); err != nil {
 		return nil
 	}

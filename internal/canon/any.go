@@ -2,7 +2,6 @@ package canon
 
 import (
 	"encoding/json"
-	"reflect"
 	"strconv"
 )
 
@@ -103,23 +102,3 @@ func isFreeForm(around, key string) bool {
 // have no null. Older versions of k8s.io/apimachinery write an unset creationTimestamp as null, also in
 // the metadata of a template.
 func dropsNull(isBuiltIn bool, key string) bool { return isBuiltIn || key == "creationTimestamp" }
-
-// isNull reports whether the canonical form of v is null.
-func isNull(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case string, bool, int64, float64, json.Number:
-		return false
-	case map[string]any:
-		return v == nil
-	case []any:
-		return v == nil
-	}
-	value := reflect.ValueOf(v)
-	p := planOf(value.Type(), false)
-	if pointer, ok := p.(*pointerPlan); ok {
-		return pointer.nullTarget(targetOf(value))
-	}
-	return p.null(targetOf(addressable(value).Addr()))
-}

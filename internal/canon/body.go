@@ -84,8 +84,8 @@ func findDuplicate(at *Trail, value Raw) bool {
 
 func findDuplicateItem(at *Trail, list Raw) bool {
 	_, rule := at.Shape().Items()
-	var space [fewItems]Raw
-	var taken [fewItems]bool
+	var space [FewItems]Raw
+	var taken [FewItems]bool
 	items := list.AppendItems(space[:0])
 	seen := NewMatcher(rule, items, taken[:0]) // of which none is taken
 	for i, item := range items {

@@ -26,10 +26,6 @@ func (p *pointerPlan) appendTarget(e *encoder, target place) error {
 	return err
 }
 
-func (p *pointerPlan) null(v place) bool { return p.nullTarget(v.target()) }
-
-func (p *pointerPlan) nullTarget(target place) bool { return target.isNone() || p.elem.null(target) }
-
 // A listPlan reads a slice or an array. Whether two lists agree depends on the field that holds them: see
 // mergeList.
 type listPlan struct {
@@ -49,7 +45,7 @@ func (p *listPlan) items(v place) items {
 }
 
 func (p *listPlan) append(e *encoder, v place) error {
-	if p.null(v) {
+	if p.slice && v.isNil() {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
@@ -74,8 +70,6 @@ func (p *listPlan) appendItems(e *encoder, list items) error {
 	return nil
 }
 
-func (p *listPlan) null(v place) bool { return p.slice && v.isNil() }
-
 // bytesPlan reads a []byte, which is base64 in JSON.
 type bytesPlan struct{}
 
@@ -87,8 +81,6 @@ func (bytesPlan) append(e *encoder, v place) error {
 	e.buf = appendBase64(e.buf, *as[[]byte](v))
 	return nil
 }
-
-func (bytesPlan) null(v place) bool { return v.isNil() }
 
 func appendBase64(dst, value []byte) []byte {
 	dst = append(dst, '"')

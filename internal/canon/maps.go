@@ -56,8 +56,6 @@ type mapScratch struct {
 	key, elem reflect.Value
 }
 
-func (p *mapPlan) null(v place) bool { return v.isNil() }
-
 func (p *mapPlan) append(e *encoder, v place) error {
 	if v.isNil() {
 		e.buf = append(e.buf, "null"...)
@@ -154,8 +152,6 @@ func (p *mapPlan) release(s *mapScratch) {
 // A stringMapPlan reads a map[string]string: labels, annotations, the data of a ConfigMap. These maps
 // are by far the most frequent, and need no reflection.
 type stringMapPlan struct{}
-
-func (stringMapPlan) null(v place) bool { return v.isNil() }
 
 func (stringMapPlan) append(e *encoder, v place) error {
 	if v.isNil() {

@@ -23,11 +23,6 @@ func (p jsonPlan) append(e *encoder, v place) error {
 	return e.any(parsed)
 }
 
-func (p jsonPlan) null(v place) bool {
-	parsed, err := p.parse(v)
-	return err == nil && parsed == nil
-}
-
 func (p jsonPlan) parse(v place) (any, error) {
 	text, err := v.pointer(p.goType).(json.Marshaler).MarshalJSON()
 	if err != nil {
@@ -55,10 +50,7 @@ func parseJSON(text []byte) (any, error) {
 }
 
 // textPlan is for types with a MarshalText: they are strings in JSON.
-type textPlan struct {
-	notNull
-	goType reflect.Type
-}
+type textPlan struct{ goType reflect.Type }
 
 func (p textPlan) append(e *encoder, v place) error {
 	text, err := v.pointer(p.goType).(encoding.TextMarshaler).MarshalText()
@@ -86,14 +78,8 @@ func (p interfacePlan) append(e *encoder, v place) error {
 		e.buf = append(e.buf, "null"...)
 		return nil
 	}
-	return e.any(p.inner(v))
+	return e.any(v.value(p.goType).Interface())
 }
-
-func (p interfacePlan) null(v place) bool {
-	return v.isNil() || isNull(p.inner(v))
-}
-
-func (p interfacePlan) inner(v place) any { return v.value(p.goType).Interface() }
 
 // quotedPlan is for fields tagged `json:",string"`.
 type quotedPlan struct{ inner plan }
@@ -115,8 +101,6 @@ func (p quotedPlan) append(e *encoder, v place) error {
 	e.buf = appendString(e.buf[:start], string(e.buf[start:]))
 	return nil
 }
-
-func (p quotedPlan) null(v place) bool { return p.inner.null(v) }
 
 // A rawExtensionPlan reads an object inside a RawExtension like any other value. The type's own
 // MarshalJSON writes the output of encoding/json, including every empty struct that a later API version

@@ -66,8 +66,8 @@ type Matcher struct {
 	places map[string][]int
 }
 
-// fewItems is a number of items that are looked through. Most lists are shorter.
-const fewItems = 16
+// FewItems is a number of items that are looked through. Most lists are shorter.
+const FewItems = 16
 
 // NewMatcher returns a Matcher of items. taken, which may be nil, is space to use.
 func NewMatcher(rule *MergeRule, items []Raw, taken []bool) Matcher {
@@ -81,7 +81,7 @@ func (m *Matcher) Find(item Raw) int {
 	switch {
 	case m.next < len(m.items) && m.rule.haveSameName(m.items[m.next], item): // as in a list that is the same
 		return m.next
-	case len(m.items) > fewItems:
+	case len(m.items) > FewItems:
 		return m.lookUp(m.rule.name(item))
 	}
 	for i := m.next; i < len(m.items); i++ {

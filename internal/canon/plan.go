@@ -17,8 +17,6 @@ import (
 type plan interface {
 	// append writes the canonical form of v; "null" if there is none.
 	append(e *encoder, v place) error
-	// null reports whether append writes "null".
-	null(v place) bool
 }
 
 // A planKey distinguishes the two ways in which encoding/json reads a type with methods on its pointer:
@@ -105,7 +103,7 @@ func leafPlan(t reflect.Type, addressable bool) plan {
 		case implements(t, jsonMarshalerType, addressable):
 			return jsonPlan{t}
 		case implements(t, textMarshalerType, addressable):
-			return textPlan{goType: t}
+			return textPlan{t}
 		}
 	}
 	return kindPlan(t)
@@ -116,11 +114,11 @@ func kindPlan(t reflect.Type) plan {
 	case reflect.Bool:
 		return boolPlan{}
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return intPlan{sized{size: t.Size()}}
+		return intPlan{size: t.Size()}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return uintPlan{sized{size: t.Size()}}
+		return uintPlan{size: t.Size()}
 	case reflect.Float32, reflect.Float64:
-		return floatPlan{sized{size: t.Size()}}
+		return floatPlan{size: t.Size()}
 	case reflect.String:
 		if t == numberType {
 			return numberPlan{}

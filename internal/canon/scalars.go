@@ -15,25 +15,14 @@ import (
 
 // The plans of values without parts.
 type (
-	boolPlan        struct{ notNull }
-	intPlan         struct{ sized }
-	uintPlan        struct{ sized }
-	floatPlan       struct{ sized }
-	stringPlan      struct{ notNull }
-	numberPlan      struct{ notNull }
+	boolPlan        struct{}
+	intPlan         struct{ size uintptr } // in bytes
+	uintPlan        struct{ size uintptr }
+	floatPlan       struct{ size uintptr }
+	stringPlan      struct{}
+	numberPlan      struct{}
 	unsupportedPlan struct{ goType reflect.Type }
 )
-
-// sized is a number of so many bytes.
-type sized struct {
-	notNull
-	size uintptr
-}
-
-// notNull is the null of every plan whose values always have a form.
-type notNull struct{}
-
-func (notNull) null(place) bool { return false }
 
 func (boolPlan) append(e *encoder, v place) error {
 	e.buf = strconv.AppendBool(e.buf, *as[bool](v))
@@ -73,16 +62,15 @@ func (numberPlan) append(e *encoder, v place) (err error) {
 }
 
 func (p unsupportedPlan) append(*encoder, place) error { return unsupported(p.goType) }
-func (unsupportedPlan) null(place) bool                { return false }
 
 // These are plans of types with a JSON form of their own that are so frequent that calling their
 // MarshalJSON would cost too much. Each writes exactly the output of MarshalJSON.
 type (
 	timePlan        struct{}
 	microTimePlan   struct{}
-	durationPlan    struct{ notNull }
-	quantityPlan    struct{ notNull }
-	intOrStringPlan struct{ notNull }
+	durationPlan    struct{}
+	quantityPlan    struct{}
+	intOrStringPlan struct{}
 )
 
 func appendTime(dst []byte, t time.Time, layout string) []byte {
@@ -99,15 +87,9 @@ func (timePlan) append(e *encoder, v place) error {
 	return nil
 }
 
-func (timePlan) null(v place) bool { return as[metav1.Time](v).IsZero() }
-
 func (microTimePlan) append(e *encoder, v place) error {
 	e.buf = appendTime(e.buf, as[metav1.MicroTime](v).Time, metav1.RFC3339Micro)
 	return nil
-}
-
-func (microTimePlan) null(v place) bool {
-	return as[metav1.MicroTime](v).IsZero()
 }
 
 func (durationPlan) append(e *encoder, v place) error {

@@ -58,8 +58,6 @@ func (c compiler) field(t reflect.Type, from *candidate, addressable bool) field
 	return f
 }
 
-func (*structPlan) null(place) bool { return false }
-
 func (p *structPlan) append(e *encoder, v place) error {
 	if err := e.enter(); err != nil {
 		return err

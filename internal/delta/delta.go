@@ -172,11 +172,8 @@ func orEmpty(r canon.Raw) canon.Raw {
 	return r
 }
 
-// few is a number of items that most lists do not exceed.
-const few = 16
-
 func (c *comparison) items(before, after canon.Raw) {
-	var spaceBefore, spaceAfter [few]canon.Raw
+	var spaceBefore, spaceAfter [canon.FewItems]canon.Raw
 	b, a := before.AppendItems(spaceBefore[:0]), after.AppendItems(spaceAfter[:0])
 	rule := c.ruleOf(b, a)
 	if rule.Kind != canon.Atomic {
@@ -212,7 +209,7 @@ func (c *comparison) ruleOf(before, after []canon.Raw) *canon.MergeRule {
 // mergedItems matches items by their names, the nth of one name with the nth. A member of a set that
 // after has twice may be in before once.
 func (c *comparison) mergedItems(rule *canon.MergeRule, before, after []canon.Raw) {
-	var space [few]bool
+	var space [canon.FewItems]bool
 	items := canon.NewMatcher(rule, before, space[:0])
 	isOrdered := rule.Kind == canon.Keyed || !c.isPartial
 	last, moved := -1, false

@@ -104,27 +104,16 @@ func itemText(element fieldpath.PathElement) string {
 }
 
 // IsAt reports whether path leads to where the steps do, or below.
-func IsAt(path fieldpath.Path, steps []string) bool { return isAt(path, steps, isStep) }
-
-// MayBeAt is as IsAt for the place that a Change names, where any item of a list may be meant by
-// an index.
-func MayBeAt(path fieldpath.Path, steps []string) bool { return isAt(path, steps, mayBeStep) }
-
-func isAt(path fieldpath.Path, steps []string, is func(fieldpath.PathElement, string) bool) bool {
+func IsAt(path fieldpath.Path, steps []string) bool {
 	if len(path) < len(steps) {
 		return false
 	}
 	for i, step := range steps {
-		if !is(path[i], step) {
+		if !isStep(path[i], step) {
 			return false
 		}
 	}
 	return true
-}
-
-func mayBeStep(element fieldpath.PathElement, step string) bool {
-	isItem := element.Key != nil || element.Value != nil
-	return isItem && isIndex(step) || isStep(element, step)
 }
 
 func isStep(element fieldpath.PathElement, step string) bool {

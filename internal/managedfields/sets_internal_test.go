@@ -36,6 +36,12 @@ func setsOwnsAt(fields *fieldpath.Set, steps []string) bool {
 	return owned
 }
 
+// mayBeStep is as isStep, and takes the index of an item for any item.
+func mayBeStep(element fieldpath.PathElement, step string) bool {
+	isItem := element.Key != nil || element.Value != nil
+	return isItem && isIndex(step) || isStep(element, step)
+}
+
 // isWhole reports whether a member is owned with its whole content.
 func isWhole(fields *fieldpath.Set, member fieldpath.PathElement) bool {
 	_, inParts := fields.Children.Get(member)

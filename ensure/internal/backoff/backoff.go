@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/lru"
 )
 
 // Each wait counts once per request that the call took, and doubles with each failure in a row.
@@ -68,14 +69,14 @@ type Failure struct {
 
 // A Table holds the last failed attempt of each call. It is safe for concurrent use.
 type Table struct {
-	*memory.Table[Key, Attempt]
+	*lru.Table[Key, Attempt]
 
 	mu sync.Mutex // guards changes that depend on a known attempt
 }
 
 // NewTable returns a table of at most the given number of attempts.
 func NewTable(entries int) *Table {
-	return &Table{Table: memory.NewTable[Key, Attempt](entries)}
+	return &Table{Table: lru.New[Key, Attempt](entries)}
 }
 
 // Counts reports whether the attempt was made with the same inputs, and is not too old.

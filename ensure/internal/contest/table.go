@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/internal/lru"
 )
 
 const (
@@ -64,13 +65,13 @@ const Deletion = ""
 // concurrent use.
 type Table struct {
 	mu       sync.Mutex
-	contests *memory.Table[memory.ChildKey, *contest]
+	contests *lru.Table[memory.ChildKey, *contest]
 	until    time.Time // when nothing in the table counts any longer
 }
 
 // NewTable returns a table of contests over at most the given number of children.
 func NewTable(entries int) *Table {
-	return &Table{contests: memory.NewTable[memory.ChildKey, *contest](entries)}
+	return &Table{contests: lru.New[memory.ChildKey, *contest](entries)}
 }
 
 // IsEmpty reports whether nothing is counted for any child.

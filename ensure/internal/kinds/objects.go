@@ -4,23 +4,16 @@ import (
 	"maps"
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // Empty returns a new object of the Go type of like to read into.
 func (k *Kind) Empty(like client.Object) client.Object {
-	fresh, _ := reflect.TypeAssert[client.Object](reflect.New(reflect.TypeOf(like).Elem())) // of like's own type
-	switch fresh := fresh.(type) {
-	case *unstructured.Unstructured:
-		// This is SetGroupVersionKind with a quarter of the allocations.
-		fresh.Object = map[string]any{"apiVersion": k.APIVersion, "kind": k.GVK.Kind}
-	case runtime.Unstructured, *metav1.PartialObjectMetadata:
-		fresh.GetObjectKind().SetGroupVersionKind(k.GVK)
-	}
-	return fresh
+	return object.New(like, k.APIVersion, k.GVK.Kind)
 }
 
 // ShallowCopy returns a copy whose metadata can be set without changing obj. The two share their

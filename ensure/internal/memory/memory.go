@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/trueup-go/trueup/internal/lru"
 )
 
 // MaxLag is how long a cached copy may be older than the latest answer of the API server. An older
@@ -38,18 +40,18 @@ type OwnedKey struct {
 type Memory struct {
 	// Absent are the children that the API server does not have, until this Ensurer makes them or
 	// the cache shows them.
-	Absent *Table[ChildKey, struct{}]
+	Absent *lru.Table[ChildKey, struct{}]
 	// Applied is the latest confirmed desired state, for whichever owner.
-	Applied *Table[ChildKey, Applied]
-	Foreign *Table[OwnedKey, Foreign]
+	Applied *lru.Table[ChildKey, Applied]
+	Foreign *lru.Table[OwnedKey, Foreign]
 	// Nulls are the nulls of desired that the API server refused.
-	Nulls *Table[OwnedKey, Nulls]
+	Nulls *lru.Table[OwnedKey, Nulls]
 	// Reported are digests of the texts of failures by reason; see NoteReport.
-	Reported *Table[OwnedKey, map[string]string]
+	Reported *lru.Table[OwnedKey, map[string]string]
 
 	mu      sync.Mutex // guards changes that depend on an entry, or concern two tables
-	records *Table[OwnedKey, Record]
-	hidden  *Table[ChildKey, hidden]
+	records *lru.Table[OwnedKey, Record]
+	hidden  *lru.Table[ChildKey, hidden]
 }
 
 // A Record says that the API server was content with this object for the desired state of this digest.
@@ -107,13 +109,13 @@ type hidden struct {
 // New returns an empty memory of at most the given number of entries of each sort.
 func New(entries int) *Memory {
 	return &Memory{
-		Absent:   NewTable[ChildKey, struct{}](entries),
-		Applied:  NewTable[ChildKey, Applied](entries),
-		Foreign:  NewTable[OwnedKey, Foreign](entries),
-		Nulls:    NewTable[OwnedKey, Nulls](entries),
-		Reported: NewTable[OwnedKey, map[string]string](entries),
-		records:  NewTable[OwnedKey, Record](entries),
-		hidden:   NewTable[ChildKey, hidden](entries),
+		Absent:   lru.New[ChildKey, struct{}](entries),
+		Applied:  lru.New[ChildKey, Applied](entries),
+		Foreign:  lru.New[OwnedKey, Foreign](entries),
+		Nulls:    lru.New[OwnedKey, Nulls](entries),
+		Reported: lru.New[OwnedKey, map[string]string](entries),
+		records:  lru.New[OwnedKey, Record](entries),
+		hidden:   lru.New[ChildKey, hidden](entries),
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // readWait limits a read that waits for our own write to reach the cache
@@ -266,9 +266,7 @@ func (s *Session) patchInto(
 	if s.DryRun {
 		opts = append(opts, DryRun)
 	}
-	if _, ok := answer.(runtime.Unstructured); ok {
-		// controller-runtime 0.25 books patches of unstructured objects under the typed
-		// representation, where nobody waits for them.
+	if object.IsPatchMisrecorded(answer) {
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
 	return s.Client.Patch(ctx, answer, client.RawPatch(form, patch), opts...)

@@ -1,4 +1,5 @@
-package memory
+// Package lru holds values by keys, and forgets the least recently used.
+package lru
 
 import (
 	"sync"
@@ -25,8 +26,8 @@ type entry[K comparable, V any] struct {
 	value        V
 }
 
-// NewTable returns an empty table of at most the given number of entries.
-func NewTable[K comparable, V any](limit int) *Table[K, V] {
+// New returns an empty table of at most the given number of entries.
+func New[K comparable, V any](limit int) *Table[K, V] {
 	t := &Table[K, V]{limit: limit}
 	t.Clear()
 	return t
