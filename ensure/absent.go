@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/object"
@@ -90,11 +91,11 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 		return nil, c.Subject.Refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
 			"ensure.DeleteAdopted and ensure.DryRun only")
 	}
-	if err := c.place(obj); err != nil {
+	if err := place(&c.Child, obj); err != nil {
 		return nil, err
 	}
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.Desired, c.call = c.Kind.Empty(obj), callAbsent
+	c.Desired, c.call = c.Kind.Empty(obj), backoff.Absent
 	if c.controlled {
 		err = c.stampOwner()
 	} else if obj.GetResourceVersion() == "" { // else anybody may have set it

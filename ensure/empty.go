@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
@@ -124,6 +125,6 @@ func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error
 	}
 	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.Operator.Fields(live)), func(path fieldpath.Path) bool {
 		steps := managedfields.Steps(path)
-		return slices.ContainsFunc(u.leftPaths, func(left leftPath) bool { return hasPrefix(left.steps, steps) })
+		return slices.ContainsFunc(u.Left, func(left layer.LeftPath) bool { return hasPrefix(left.Steps, steps) })
 	}), nil
 }

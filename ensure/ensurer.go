@@ -191,17 +191,6 @@ type discardEvents struct{}
 
 func (discardEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
 
-// writeOptions are the options that allow writes.
-type writeOptions struct {
-	recreate, propagation metav1.DeletionPropagation
-	named, onDrift        bool
-	adopt, deleteAdopted  bool
-	ifExists, ifMissing   bool
-	overwrite             bool
-	handover              string // the names of MigrateFrom, and the paths of Release, Once and Retire
-	generation            int64  // of the owner, when pruning
-}
-
 // A replacement holds the values of a deleted child until the creation of the next one.
 type replacement struct {
 	deleted types.UID

@@ -19,52 +19,52 @@ func refuseCall(detail string) *fault.Error { return (&fault.Subject{}).Refuse("
 
 // unknownKindError returns the error for an object of unknown kind: a mistake in the code, or an API
 // server that could not be asked.
-func (t *target) unknownKindError(role string, err error) *fault.Error {
+func (c *child) unknownKindError(role string, err error) *fault.Error {
 	unknown, ok := errors.AsType[*kinds.NoKindError](err)
 	if !ok {
-		return t.Subject.Request("ensure", err)
+		return c.Subject.Request("ensure", err)
 	}
-	return t.Subject.UnknownKind(role, unknown.Unwrap())
+	return c.Subject.UnknownKind(role, unknown.Unwrap())
 }
 
 // terminatingError returns the error for a child in deletion.
-func (t *target) terminatingError(operation, detail string) *fault.Error {
-	if !t.ifExists {
+func (c *child) terminatingError(operation, detail string) *fault.Error {
+	if !c.ifExists {
 		detail += " and will be created again once it is gone"
 	}
-	return t.Subject.Fail(ErrTerminating, operation, detail)
+	return c.Subject.Fail(ErrTerminating, operation, detail)
 }
 
 // foreignError returns the error for an object of somebody else. The doc of ErrForeign names the options
 // that take over the object.
-func (t *target) foreignError(live client.Object) error {
-	controller, wanted := metav1.GetControllerOfNoCopy(live), t.Controller
+func (c *child) foreignError(live client.Object) error {
+	controller, wanted := metav1.GetControllerOfNoCopy(live), c.Controller
 	var detail string
 	switch {
 	case controller == nil:
-		detail = "it exists and nothing shows that it was created by " + t.Operator.FieldOwner +
+		detail = "it exists and nothing shows that it was created by " + c.Operator.FieldOwner +
 			": delete it if nobody needs it"
-	case t.isWanted(controller):
-		who := strings.Join(t.appliersOf(live, controller), " and ")
-		detail = "it was applied for the same owner by " + who + ": only one of them and " + t.Operator.FieldOwner + " can manage it"
+	case c.IsWanted(controller):
+		who := strings.Join(c.appliersOf(live, controller), " and ")
+		detail = "it was applied for the same owner by " + who + ": only one of them and " + c.Operator.FieldOwner + " can manage it"
 	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
 		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
 			"the garbage collector removes it, unless it was orphaned; then delete it", controller.Kind, controller.UID)
 	default:
 		detail = fmt.Sprintf("it is controlled by %s %q, which decides on its content", controller.Kind, controller.Name)
 	}
-	return t.Subject.Fail(ErrForeign, "ensure", detail)
+	return c.Subject.Fail(ErrForeign, "ensure", detail)
 }
 
 // appliersOf returns the other managers, except for earlier versions of the operator, that apply the
 // reference to the controller of live: they created live for the same owner.
-func (t *target) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
+func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
 	var appliers []string
 	entries := managedfields.Entries(live)
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
-			entry.Manager == t.Operator.FieldOwner || slices.Contains(t.migrateFrom, entry.Manager) || slices.Contains(t.Operator.Former, entry.Manager) {
+			entry.Manager == c.Operator.FieldOwner || slices.Contains(c.Older, entry.Manager) || slices.Contains(c.Operator.Former, entry.Manager) {
 			continue
 		}
 		if ownsReference(entry, controller) {

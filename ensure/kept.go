@@ -37,7 +37,7 @@ func (u update) keptIn(before client.Object, applied application) []layer.KeptFi
 	if applied.tried { // which changes no owner
 		left = managedfields.Owned{}
 	}
-	dropped := slices.DeleteFunc(u.Operator.Owned(before).Without(left), u.isLeftPath)
+	dropped := slices.DeleteFunc(u.Operator.Owned(before).Without(left), u.IsLeft)
 	lists, _ := u.emptyListsOfDesired(after) // desired was encoded before
 	if len(dropped) == 0 && len(lists) == 0 {
 		return nil

@@ -102,7 +102,7 @@ func (u update) prepare(ctx context.Context, live client.Object, before *managed
 // settle makes the fields of applied, the answer to an apply, ours alone among older versions. It returns the managers from
 // which it took fields.
 func (u update) settle(ctx context.Context, applied client.Object) (_ client.Object, from []string, err error) {
-	rules, complete := u.rules(), u.fieldsFingerprint(applied)
+	rules, complete := u.rules(), u.FieldsFingerprint(applied)
 	if !rules.IsShared(applied) {
 		return applied, nil, nil
 	}
@@ -114,27 +114,27 @@ func (u update) settle(ctx context.Context, applied client.Object) (_ client.Obj
 		return applied, from, nil
 	}
 	settled, err := u.server.PatchEntries(ctx, fault.Migrating, applied, func(live client.Object) *managedfields.Patch {
-		if u.fieldsFingerprint(live) != complete {
+		if u.FieldsFingerprint(live) != complete {
 			return managedfields.NewPatch(live)
 		}
 		return rules.After(live)
 	})
-	if err == nil && u.fieldsFingerprint(settled) != complete {
+	if err == nil && u.FieldsFingerprint(settled) != complete {
 		settled = applied // somebody took a field of ours meanwhile, which the next pass corrects
 	}
 	return settled, from, err
 }
 
 // isMigrationPending reports whether an apply is due although live is as desired.
-func (o *observation) isMigrationPending(live client.Object) bool {
-	return o.rules().IsPending(live) || len(o.unownedPaths(live)) > 0 || slices.ContainsFunc(o.retireSteps, o.isPartIn(live))
+func (c *child) isMigrationPending(live client.Object) bool {
+	return c.rules().IsPending(live) || len(c.unownedPaths(live)) > 0 || slices.ContainsFunc(c.Retired, c.isPartIn(live))
 }
 
 // isPartIn reports whether steps lead into a list of live that the API server does not merge, and that we or an older version
 // own: nobody owns an item of it.
-func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
+func (c *child) isPartIn(live client.Object) func(steps []string) bool {
 	return func(steps []string) bool {
-		for _, entry := range o.rules().Removable(live) {
+		for _, entry := range c.rules().Removable(live) {
 			n := managedfields.OwnedBy(&entry).PartOf(steps)
 			hasItems := func(entry metav1.ManagedFieldsEntry) bool {
 				_, inside := managedfields.OwnedBy(&entry).At(steps[:n])
@@ -157,17 +157,17 @@ func (o *ownership) isPartIn(live client.Object) func(steps []string) bool {
 
 // unownedPaths returns the retired paths where live has a value that nobody owns. What is there after an apply is a
 // default, and stays.
-func (o *observation) unownedPaths(live client.Object) [][]string {
-	if len(o.retire) == 0 || !managedfields.HasAny(live) {
+func (c *child) unownedPaths(live client.Object) [][]string {
+	if len(c.retire) == 0 || !managedfields.HasAny(live) {
 		return nil
 	}
-	known, _ := o.record(live)
+	known, _ := c.record(live)
 	var unowned [][]string
-	for at, steps := range o.retireSteps {
+	for at, steps := range c.Retired {
 		isOwned := func(entry metav1.ManagedFieldsEntry) bool {
 			return managedfields.OwnedBy(&entry).HasAt(steps)
 		}
-		if !slices.Contains(known.Retired, o.retire[at]) && !slices.ContainsFunc(managedfields.Entries(live), isOwned) {
+		if !slices.Contains(known.Retired, c.retire[at]) && !slices.ContainsFunc(managedfields.Entries(live), isOwned) {
 			unowned = append(unowned, steps)
 		}
 	}
@@ -183,13 +183,13 @@ func (o *observation) unownedPaths(live client.Object) [][]string {
 
 // retiredIn returns the retired paths at which live, a confirmed copy, has nothing that is to go: those of this call, if the
 // copy shows its managed fields, and of calls before.
-func (o *observation) retiredIn(live client.Object) []string {
-	known, _ := o.record(live)
+func (c *child) retiredIn(live client.Object) []string {
+	known, _ := c.record(live)
 	if !managedfields.HasAny(live) {
 		return known.Retired
 	}
 	retired := slices.Clip(known.Retired)
-	for _, path := range o.retire {
+	for _, path := range c.retire {
 		retired = appendNew(retired, path)
 	}
 	return retired
@@ -255,7 +255,7 @@ func (u update) checkRetired(live client.Object) error {
 	if err != nil {
 		return u.Subject.Unencodable(err)
 	}
-	for at, steps := range u.retireSteps {
+	for at, steps := range u.Retired {
 		depth, err := u.specified(steps)
 		if err != nil {
 			return err

@@ -7,10 +7,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -60,8 +65,25 @@ func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ..
 
 // A child is one desired object during a call.
 type child struct {
-	observation
+	*Ensurer
+	options
+	layer.Child
 
+	server  server.Session
+	backoff backoff.Call
+	contest contest.Guard
+	call    string // by its name in package backoff
+
+	last               memory.Record // the last answer of the API server that was known when live was read
+	isMissingFromCache bool          // the cache did not show the object
+	ours               bool          // live may be written without ensure.Adopt
+	adopted            bool          // somebody else created live
+
+	desiredWithDigest client.Object  // desired with its digest, once there is something to send
+	lastApply         []byte         // the body of the last apply of desired, or nil
+	unowned           *fieldpath.Set // the fields of live that nobody owns, if some are retired
+
+	isUndecided bool // the API server could not judge the refused state
 	isCreatable bool // a dry run found that the server would create desired but for live
 	// isDriftRefused: the server only refuses to revert what others changed in live
 	isDriftRefused bool
@@ -73,16 +95,16 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkDesired(desired); err != nil {
+	if err := checkDesired(&c.Child, desired); err != nil {
 		return nil, err
 	}
-	if err := c.checkOptions(); err != nil {
+	if err := c.options.check(&c.Subject); err != nil {
 		return nil, err
 	}
 	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.owner)+" is being deleted")
 	}
-	if err := c.place(desired); err != nil {
+	if err := place(&c.Child, desired); err != nil {
 		return nil, err
 	}
 	if err := c.stamp(desired); err != nil {
@@ -100,7 +122,7 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	c := &child{}
 	c.Ensurer, c.options = e, o
-	c.setKind(kinds.None)
+	c.Kind, c.Subject.IsSensitive, c.Older = kinds.None, true, o.migrateFrom
 	if c.isNil {
 		return nil, c.Subject.Refuse("", "an Option is nil")
 	}
@@ -118,12 +140,12 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 		return nil, c.Subject.Refuse("", e.misuse)
 	}
 	kind, err := e.kinds.Of(obj)
-	c.setKind(kind)
+	c.Kind, c.Subject.Kind, c.Subject.IsSensitive, c.Subject.IsControlled = kind, kind.GVK, kind.IsSensitive, o.controlled
 	if err != nil {
 		return nil, c.unknownKindError("it", err)
 	}
 	if c.controlled {
-		err = c.checkOwner()
+		err = e.checkOwner(&c.Child, o.owner)
 		c.Owner = o.owner
 	}
 	return c, err
@@ -313,7 +335,7 @@ func (c *child) leaveUnchanged(live client.Object) (layer.Outcome, error) {
 	if digest, _ := c.Operator.Find(live); digest != "" && isHidden {
 		return layer.Outcome{}, c.Subject.Fail(ErrHidden, "ensure", whyHidden)
 	}
-	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.isWanted(controller) {
+	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.IsWanted(controller) {
 		return layer.Outcome{}, c.foreignError(live)
 	}
 	return c.contest.Unchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
@@ -359,7 +381,7 @@ func (c *child) updateUnlessContested(ctx context.Context, live client.Object, c
 		return layer.Outcome{}, err
 	}
 	c.reporter.Wrote(ctx, &c.Child, found)
-	return c.contest.Wrote(live, c.last, found, c.isRetiredPath)
+	return c.contest.Wrote(live, c.last, found, c.IsRetired)
 }
 
 // createUnlessContested creates the child, unless a contest forbids that.
@@ -372,7 +394,7 @@ func (c *child) createUnlessContested(ctx context.Context) (layer.Outcome, error
 		return layer.Outcome{}, err
 	}
 	c.reporter.Wrote(ctx, &c.Child, found)
-	return c.contest.Wrote(nil, c.last, found, c.isRetiredPath)
+	return c.contest.Wrote(nil, c.last, found, c.IsRetired)
 }
 
 // checkOwnerIsThere asks the API server for the owner before a child becomes its own again, or for the first time: a child
@@ -385,7 +407,7 @@ func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
 	}
 	// A failed read, as without the verb get, does not keep the drift from being repaired.
 	if _, end, _ := c.server.ReadOwner(ctx, c.owner, c.Controller); end != "" {
-		return c.Subject.Fail(ErrOwnerTerminating, operation, c.ownerName()+" "+end)
+		return c.Subject.Fail(ErrOwnerTerminating, operation, ownerName(c.owner)+" "+end)
 	}
 	return nil
 }

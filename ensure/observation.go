@@ -6,9 +6,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
@@ -21,56 +21,46 @@ const (
 	hiddenAfter = 2 * time.Minute
 )
 
-// An observation is what a pass knows about the live object: the copy that was read, the last answer of
-// the API server, and whose the object is.
-type observation struct {
-	ownership
-
-	last               memory.Record // the last answer of the API server that was known when live was read
-	isMissingFromCache bool          // the cache did not show the object
-	ours               bool          // live may be written without ensure.Adopt
-}
-
 // read returns the object through the client, usually a cached copy, or nil if there is none.
-func (o *observation) read(ctx context.Context) (client.Object, error) {
-	live, err := o.server.Read(ctx)
+func (c *child) read(ctx context.Context) (client.Object, error) {
+	live, err := c.server.Read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	o.backoff.Begin(live)
+	c.backoff.Begin(live)
 	if live != nil {
-		o.memory.NoteShown(o.ID())
-		o.Kind.NoteManaged(live)
+		c.memory.NoteShown(c.ID())
+		c.Kind.NoteManaged(live)
 	}
 	return live, err
 }
 
 // complete returns live with its managed fields, from the API server if the cache may have stripped
 // them.
-func (o *observation) complete(ctx context.Context, live client.Object) (client.Object, error) {
+func (c *child) complete(ctx context.Context, live client.Object) (client.Object, error) {
 	if managedfields.HasAny(live) {
 		return live, nil
 	}
-	return o.server.Reread(ctx, live)
+	return c.server.Reread(ctx, live)
 }
 
 // current returns live with its managed fields, as new as our last answer or newer. From an older copy,
 // fields that became ours since would not be given up, and the apply would remove them.
-func (o *observation) current(ctx context.Context, live client.Object) (client.Object, error) {
-	if o.isOutdated(live) {
-		return o.server.Reread(ctx, live)
+func (c *child) current(ctx context.Context, live client.Object) (client.Object, error) {
+	if c.isOutdated(live) {
+		return c.server.Reread(ctx, live)
 	}
-	return o.complete(ctx, live)
+	return c.complete(ctx, live)
 }
 
 // isHidden reports whether the API server has had a child of ours for long that the cache still does not
 // show: drift would go unnoticed, and each pass would cost two requests.
-func (o *observation) isHidden(live client.Object) bool {
-	if !o.isMissingFromCache {
+func (c *child) isHidden(live client.Object) bool {
+	if !c.isMissingFromCache {
 		return false
 	}
-	now := o.clock.Now()
-	return now.Sub(o.memory.NoteHidden(o.ID(), live.GetUID(), now)) >= hiddenAfter
+	now := c.clock.Now()
+	return now.Sub(c.memory.NoteHidden(c.ID(), live.GetUID(), now)) >= hiddenAfter
 }
 
 var whyHidden = "it exists, but the operator's cache has not shown it for " + hiddenAfter.String() +
@@ -78,135 +68,110 @@ var whyHidden = "it exists, but the operator's cache has not shown it for " + hi
 	"which a restart of the operator corrects"
 
 // loadRecord looks up the last confirmed state. Without one, o.last is empty.
-func (o *observation) loadRecord() { o.last = o.memory.Record(o.OwnedID()) }
+func (c *child) loadRecord() { c.last = c.memory.Record(c.OwnedID()) }
 
 // record returns the record of live, and whether there is one.
-func (o *observation) record(live client.Object) (memory.Record, bool) {
-	return o.last, o.last.Digest != "" && o.last.UID == live.GetUID()
+func (c *child) record(live client.Object) (memory.Record, bool) {
+	return c.last, c.last.Digest != "" && c.last.UID == live.GetUID()
 }
 
 // noteShown remembers that the cache has shown live. If the cache shows the object no longer, the
 // object was deleted.
-func (o *observation) noteShown(live client.Object) {
-	if known, ok := o.record(live); ok && !known.Shown && !o.isMissingFromCache {
-		o.last.Shown = true
-		o.memory.Confirm(o.OwnedID(), o.last)
+func (c *child) noteShown(live client.Object) {
+	if known, ok := c.record(live); ok && !known.Shown && !c.isMissingFromCache {
+		c.last.Shown = true
+		c.memory.Confirm(c.OwnedID(), c.last)
 	}
 }
 
 // isExpected reports whether the cache should show the child soon: this Ensurer created or changed the
 // child lately, and the cache has not shown it since.
-func (o *observation) isExpected() bool {
-	o.loadRecord()
-	return o.last.UID != "" && !o.last.Shown && o.clock.Now().Sub(o.last.At) < memory.MaxLag
+func (c *child) isExpected() bool {
+	c.loadRecord()
+	return c.last.UID != "" && !c.last.Shown && c.clock.Now().Sub(c.last.At) < memory.MaxLag
 }
 
 // isStale reports whether live is a cached copy that is older than the last answer of the API server to
 // this desired state, or a copy of an object that existed before. Differences are no drift then.
-func (o *observation) isStale(live client.Object) bool {
-	return o.last.Digest == o.Digest && o.last.IsNewerThan(live.GetResourceVersion()) && o.clock.Now().Sub(o.last.At) < memory.MaxLag
+func (c *child) isStale(live client.Object) bool {
+	return c.last.Digest == c.Digest && c.last.IsNewerThan(live.GetResourceVersion()) && c.clock.Now().Sub(c.last.At) < memory.MaxLag
 }
 
 // isOutdated reports whether live is older than our own last write.
-func (o *observation) isOutdated(live client.Object) bool {
-	known, ok := o.record(live)
+func (c *child) isOutdated(live client.Object) bool {
+	known, ok := c.record(live)
 	return ok && known.IsNewerThan(live.GetResourceVersion())
 }
 
 // confirm remembers that live is the answer of the API server to desired.
-func (o *observation) confirm(live client.Object) {
-	content, ok := o.fingerprint(live)
-	if !ok || o.dryRun { // nothing was stored
+func (c *child) confirm(live client.Object) {
+	content, ok := c.Fingerprint(live)
+	if !ok || c.dryRun { // nothing was stored
 		return
 	}
-	o.memory.Applied.Set(o.ID(), memory.Applied{Digest: o.Digest, UID: live.GetUID(), Owner: o.controllerName()})
-	o.memory.Confirm(o.OwnedID(), memory.Record{
+	c.memory.Applied.Set(c.ID(), memory.Applied{Digest: c.Digest, UID: live.GetUID(), Owner: c.ControllerName()})
+	c.memory.Confirm(c.OwnedID(), memory.Record{
 		UID:      live.GetUID(),
-		Digest:   o.Digest,
-		Checksum: o.checksum,
+		Digest:   c.Digest,
+		Checksum: c.Checksum,
 		Version:  live.GetResourceVersion(),
 		Content:  content,
-		Metadata: o.metadataFingerprint(live),
-		Entry:    o.fieldsFingerprint(live),
-		Handover: o.handover(),
-		Retired:  o.retiredIn(live),
-		Adopted:  o.adopted,
-		At:       o.clock.Now(),
-		Shown:    !o.isMissingFromCache && live.GetUID() == o.last.UID && o.last.Shown,
+		Metadata: c.MetadataFingerprint(live),
+		Entry:    c.FieldsFingerprint(live),
+		Handover: c.handover(),
+		Retired:  c.retiredIn(live),
+		Adopted:  c.adopted,
+		At:       c.clock.Now(),
+		Shown:    !c.isMissingFromCache && live.GetUID() == c.last.UID && c.last.Shown,
 	})
 }
 
 // isConfirmed reports whether live has the content and the metadata of the last answer of the API
 // server. So a webhook that changes desired, or even its metadata and digest, costs no request.
-func (o *observation) isConfirmed(live client.Object, known memory.Record) bool {
-	if known.Digest != o.Digest {
+func (c *child) isConfirmed(live client.Object, known memory.Record) bool {
+	if known.Digest != c.Digest {
 		return false
 	}
 	isSame := known.UID != "" && known.Version == live.GetResourceVersion() // without UIDs, on the fake client, versions come again
-	if isSame && known.Handover == o.handover() && (known.Entry != "" || !o.Kind.IsReset(live)) {
+	if isSame && known.Handover == c.handover() && (known.Entry != "" || !c.Kind.IsReset(live)) {
 		return true
 	}
-	content, ok := o.fingerprint(live)
-	if !ok || content != known.Content || o.metadataFingerprint(live) != known.Metadata {
+	content, ok := c.Fingerprint(live)
+	if !ok || content != known.Content || c.MetadataFingerprint(live) != known.Metadata {
 		return false
 	}
-	if o.isDisowned(live, known) || o.isMigrationPending(live) {
+	if c.isDisowned(live, known) || c.isMigrationPending(live) {
 		return false
 	}
-	known.Version, known.Handover, known.Retired, known.At = live.GetResourceVersion(), o.handover(), o.retiredIn(live), o.clock.Now()
-	o.memory.Confirm(o.OwnedID(), known)
+	known.Version, known.Handover, known.Retired, known.At = live.GetResourceVersion(), c.handover(), c.retiredIn(live), c.clock.Now()
+	c.memory.Confirm(c.OwnedID(), known)
 	return true
 }
 
 // isDisowned reports whether this field owner owns other fields of live than at the last answer of the
 // API server.
-func (o *observation) isDisowned(live client.Object, known memory.Record) bool {
+func (c *child) isDisowned(live client.Object, known memory.Record) bool {
 	if !managedfields.HasAny(live) {
-		return o.Kind.IsReset(live)
+		return c.Kind.IsReset(live)
 	}
-	entry := o.fieldsFingerprint(live)
+	entry := c.FieldsFingerprint(live)
 	return entry == "" || known.Entry != "" && entry != known.Entry
 }
 
-// metadataFingerprint returns a fingerprint of the metadata of live that desired specifies, and of its
-// digest. Labels, annotations, owners and finalizers of others do not count.
-func (o *observation) metadataFingerprint(live client.Object) string {
-	var found digestInput
-	found.add(o.Operator.Store.Get(live))
-	found.addKeys(o.Desired.GetLabels(), live.GetLabels())
-	found.addKeys(o.Desired.GetAnnotations(), live.GetAnnotations())
-	owners := live.GetOwnerReferences()
-	for _, wanted := range o.Desired.GetOwnerReferences() {
-		for _, ref := range owners {
-			if sameOwner(ref, wanted) {
-				found.add(ref.APIVersion, ref.Kind, ref.Name)
-				found.addBool(ptr.Deref(ref.Controller, false))
-				found.addBool(ptr.Deref(ref.BlockOwnerDeletion, false))
-			}
-		}
-		found.add("")
-	}
-	finalizers := live.GetFinalizers()
-	for _, finalizer := range o.Desired.GetFinalizers() {
-		found.addBool(slices.Contains(finalizers, finalizer))
-	}
-	return contentSum(found)
-}
-
 // causeToWrite returns why an object that is not in sync will be written.
-func (o *observation) causeToWrite(live client.Object) layer.Cause {
-	stored, _ := o.Operator.Stored(live)
-	known, remembered := o.record(live)
+func (c *child) causeToWrite(live client.Object) layer.Cause {
+	stored, _ := c.Operator.Stored(live)
+	known, remembered := c.record(live)
 	switch {
-	case remembered && known.Digest == o.Digest:
+	case remembered && known.Digest == c.Digest:
 		return layer.Drifted // also if the stored digest was changed: not by us
-	case remembered, stored != "" && stored != o.Digest:
+	case remembered, stored != "" && stored != c.Digest:
 		return layer.DesiredChanged
 	case stored != "":
 		return layer.Drifted
-	case !o.ours:
+	case !c.ours:
 		return layer.Adopted
-	case managedfields.HasAny(live) && o.Operator.Applied(live) == nil:
+	case managedfields.HasAny(live) && c.Operator.Applied(live) == nil:
 		return layer.DesiredChanged // an earlier version of the operator wrote live by an update
 	}
 	return layer.Drifted
@@ -222,108 +187,108 @@ type provenance struct {
 // provenanceOf finds out whether live is ours: the wanted owner controls live, or nobody does, and
 // something shows that this field owner wrote to live. Our digest says whether we created live. Without
 // a digest, an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
-func (o *observation) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
+func (c *child) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
 	controller := metav1.GetControllerOfNoCopy(live)
-	digest, adopted := o.Operator.Find(live)
+	digest, adopted := c.Operator.Find(live)
 	switch {
-	case controller != nil && !o.isWanted(controller):
+	case controller != nil && !c.IsWanted(controller):
 		return provenance{live: live}, nil
 	case digest != "":
-		return provenance{ours: true, adopted: adopted || o.isCopy(live, digest), live: live}, nil
-	case o.isRemembered(live) && !(o.last.Adopted && managedfields.IsDisowned(live, o.Operator.FieldOwner)):
-		return provenance{ours: true, adopted: o.last.Adopted || o.mayBeReleased(live), live: live}, nil
-	case controller == nil && o.isFromFormerOwner(live):
+		return provenance{ours: true, adopted: adopted || c.isCopy(live, digest), live: live}, nil
+	case c.isRemembered(live) && !(c.last.Adopted && managedfields.IsDisowned(live, c.Operator.FieldOwner)):
+		return provenance{ours: true, adopted: c.last.Adopted || c.mayBeReleased(live), live: live}, nil
+	case controller == nil && c.isFromFormerOwner(live):
 		return provenance{ours: true, adopted: true, live: live}, nil
 	}
-	live, err := o.complete(ctx, live)
+	live, err := c.complete(ctx, live)
 	if err != nil {
 		return provenance{}, err
 	}
-	if o.Operator.Applied(live) != nil {
+	if c.Operator.Applied(live) != nil {
 		return provenance{ours: true, adopted: true, live: live}, nil
 	}
 	if controller == nil {
 		return provenance{live: live}, nil
 	}
 	return provenance{
-		ours:    len(o.appliersOf(live, controller)) == 0,
-		adopted: !o.isMadeForOwner(live, controller),
+		ours:    len(c.appliersOf(live, controller)) == 0,
+		adopted: !c.isMadeForOwner(live, controller),
 		live:    live,
 	}, nil
 }
 
 // isRemembered also covers a kubectl replace, which leaves neither digest nor owner
 // nor managed fields of ours.
-func (o *observation) isRemembered(live client.Object) bool {
-	known, ok := o.record(live)
+func (c *child) isRemembered(live client.Object) bool {
+	known, ok := c.record(live)
 	return ok && known.UID != ""
 }
 
 // mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
 // releases an object by emptying all managed fields.
-func (o *observation) mayBeReleased(live client.Object) bool {
-	return metav1.GetControllerOfNoCopy(live) == nil && o.Operator.Applied(live) == nil && !o.Kind.IsReset(live)
+func (c *child) mayBeReleased(live client.Object) bool {
+	return metav1.GetControllerOfNoCopy(live) == nil && c.Operator.Applied(live) == nil && !c.Kind.IsReset(live)
 }
 
 // isCopy reports whether somebody created live from a child of ours, including the digest: this field
 // owner has applied no field of live.
-func (o *observation) isCopy(live client.Object, digest string) bool {
-	if digest == o.Digest || o.isRemembered(live) {
+func (c *child) isCopy(live client.Object, digest string) bool {
+	if digest == c.Digest || c.isRemembered(live) {
 		return false
 	}
-	names := o.Operator.Names()
+	names := c.Operator.Names()
 	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
 }
 
 // isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
-func (o *observation) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
-	digest, adopted := o.Operator.Find(live)
+func (c *child) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
+	digest, adopted := c.Operator.Find(live)
 	if digest == "" || adopted {
 		return false, nil
 	}
-	if known, ok := o.record(live); ok {
+	if known, ok := c.record(live); ok {
 		return !known.Adopted, nil
 	}
-	complete, err := o.complete(ctx, live)
-	return err == nil && o.Operator.Applied(complete) != nil, err
+	complete, err := c.complete(ctx, live)
+	return err == nil && c.Operator.Applied(complete) != nil, err
 }
 
 // isMadeForOwner reports whether the managed fields show that an earlier version of the operator
 // created live for its controller: an update set the reference, or a program that MigrateFrom names
 // did. With Adopt, only such a program counts, as somebody else may have created live.
-func (o *observation) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
+func (c *child) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
 	return slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
 		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != migrate.BeforeFirstApply
-		isNamed := slices.Contains(o.migrateFrom, entry.Manager) || slices.Contains(o.Operator.Former, entry.Manager)
-		return (isNamed || isUpdate && !o.adopt) && ownsReference(&entry, controller)
+		isNamed := slices.Contains(c.Older, entry.Manager) || slices.Contains(c.Operator.Former, entry.Manager)
+		return (isNamed || isUpdate && !c.adopt) && ownsReference(&entry, controller)
 	})
 }
 
 // isFromFormerOwner reports whether this Ensurer last applied live for an owner of the same kind and
 // name, which was deleted and created again after somebody had replaced live without a trace.
-func (o *observation) isFromFormerOwner(live client.Object) bool {
-	latest, _ := o.memory.Applied.Get(o.ID())
-	return o.call == callEnsure && latest.UID != "" && latest.UID == live.GetUID() &&
-		latest.Owner != "" && latest.Owner == o.controllerName()
+func (c *child) isFromFormerOwner(live client.Object) bool {
+	latest, _ := c.memory.Applied.Get(c.ID())
+	return c.call == backoff.Ensure && latest.UID != "" && latest.UID == live.GetUID() &&
+		latest.Owner != "" && latest.Owner == c.ControllerName()
 }
 
 // mayAdopt reports whether a foreign object may be taken over.
-func (o *observation) mayAdopt(live client.Object) bool {
-	if !o.adopt {
+func (c *child) mayAdopt(live client.Object) bool {
+	if !c.adopt {
 		return false
 	}
 	// Two controllers are refused by the server.
 	controller := metav1.GetControllerOfNoCopy(live)
-	return o.Controller == nil || controller == nil || o.isWanted(controller)
+	return c.Controller == nil || controller == nil || c.IsWanted(controller)
 }
 
 // isReleaseUnfinished reports whether this field owner has applied no content of live although desired
 // has some: the program ended while it gave live up.
-func (o *observation) isReleaseUnfinished(live client.Object) bool {
-	own := o.Operator.Applied(live)
+func (c *child) isReleaseUnfinished(live client.Object) bool {
+	own := c.Operator.Applied(live)
 	if own == nil || managedfields.OwnedBy(own).OwnsBeside("metadata") {
 		return false
 	}
-	content, err := canon.AppendContent(nil, o.WithoutIgnored(o.Desired))
+	content, err := canon.AppendContent(nil, c.WithoutIgnored(c.Desired))
 	return err == nil && string(content) != "{}"
 }

@@ -1,10 +1,15 @@
 package ensure
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 )
 
 // An Option changes one call.
@@ -174,3 +179,52 @@ func isSame(a, b client.Object) bool {
 }
 
 func (n narrowed) isFor(child client.Object) bool { return isSame(n.child, child) }
+
+// allowed are the options that allow writes.
+type allowed struct {
+	recreate, propagation metav1.DeletionPropagation
+	named, onDrift        bool
+	adopt, deleteAdopted  bool
+	ifExists, ifMissing   bool
+	overwrite             bool
+	handover              string
+}
+
+// Allowed implements backoff.Options.
+func (o *options) Allowed() any {
+	return allowed{
+		recreate: o.recreate, propagation: o.propagation, named: o.recreateNamed, onDrift: o.onDrift,
+		adopt: o.adopt, deleteAdopted: o.deleteAdopted, ifExists: o.ifExists, ifMissing: o.ifMissing,
+		overwrite: o.overwriteData, handover: o.handover(),
+	}
+}
+
+// handover names the options by which fields change their owner.
+func (o *options) handover() string {
+	if !o.changesOwnership() {
+		return ""
+	}
+	return strings.Join(slices.Concat(o.migrateFrom, []string{""}, o.release, []string{""}, o.once, []string{""}, o.retire), "\n")
+}
+
+// check refuses options that mean nothing for an object that is wanted.
+func (o *options) check(s *fault.Subject) error {
+	switch {
+	case o.propagation != "":
+		return s.Refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
+	case o.deleteAdopted:
+		return s.Refuse("", "ensure.DeleteAdopted is for ensure.Absent and ensure.Prune: Object deletes nothing")
+	case o.prune != nil:
+		return s.Refuse("", "ensure.Prune is for ensure.Set")
+	case o.only != nil:
+		return s.Refuse("", "ensure.OnlyFor names another object: pass the pointer that ensure.Object got")
+	case o.ifMissing && (o.ifExists || o.adopt || o.recreate != "" || o.changesOwnership()):
+		return s.Refuse("", "ensure.IfMissing does not change an existing object: "+
+			"combine it with ensure.ControlledBy and ensure.DryRun only")
+	case o.onDrift && o.recreate == "":
+		return s.Refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
+	case o.recreate != "" && o.recreate != metav1.DeletePropagationBackground && o.recreate != metav1.DeletePropagationOrphan:
+		return s.Refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", o.recreate))
+	}
+	return nil
+}

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/canon"
@@ -78,72 +77,56 @@ func Once(paths ...string) Option {
 }
 
 // checkPaths refuses arguments of the options that leave fields to others, or take them from older versions.
-func (i *intent) checkPaths() error {
-	if !i.changesOwnership() {
+func (c *child) checkPaths() error {
+	if !c.changesOwnership() {
 		return nil
 	}
-	if err := i.checkManagers(); err != nil {
+	if err := c.checkManagers(); err != nil {
 		return err
 	}
-	if err := i.checkOnce(); err != nil {
+	if err := c.checkOnce(); err != nil {
 		return err
 	}
-	for at, edit := range i.Ignored {
-		i.leftPaths = append(i.leftPaths, leftPath{path: i.once[at], option: "ensure.Once", steps: edit.Path})
+	for at, edit := range c.Ignored {
+		c.Left = append(c.Left, layer.LeftPath{Path: c.once[at], Option: "ensure.Once", Steps: edit.Path})
 	}
-	for _, path := range i.release {
-		steps, err := i.parseUnspecified(path, "ensure.Release", "is released")
+	for _, path := range c.release {
+		steps, err := c.parseUnspecified(path, "ensure.Release", "is released")
 		if err != nil {
 			return err
 		}
-		i.leftPaths = append(i.leftPaths, leftPath{path: path, option: "ensure.Release", steps: steps})
+		c.Left = append(c.Left, layer.LeftPath{Path: path, Option: "ensure.Release", Steps: steps})
 	}
-	for _, path := range i.retire {
-		steps, err := i.parseUnspecified(path, "ensure.Retire", "is retired")
+	for _, path := range c.retire {
+		steps, err := c.parseUnspecified(path, "ensure.Retire", "is retired")
 		if err != nil {
 			return err
 		}
-		i.retireSteps = append(i.retireSteps, steps)
+		c.Retired = append(c.Retired, steps)
 	}
 	return nil
 }
 
-func (i *intent) checkManagers() error {
-	if slices.Contains(i.migrateFrom, "") {
-		return i.Subject.Refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
+func (c *child) checkManagers() error {
+	if slices.Contains(c.Older, "") {
+		return c.Subject.Refuse("", "ensure.MigrateFrom needs the names of managers, as metadata.managedFields of the child has them")
 	}
 	return nil
-}
-
-// A leftPath is a path that Release or Once leaves to others.
-type leftPath struct {
-	path, option string
-	steps        []string
-}
-
-func (i *intent) isLeftPath(path fieldpath.Path) bool {
-	return slices.ContainsFunc(i.leftPaths, func(left leftPath) bool { return managedfields.IsAt(path, left.steps) })
-}
-
-// isRetiredPath reports whether the path of a Change is one that Retire names, or inside.
-func (i *intent) isRetiredPath(path string) bool {
-	steps := paths.Steps(path)
-	return slices.ContainsFunc(i.retireSteps, func(retired []string) bool { return hasPrefix(steps, retired) })
 }
 
 // parsePath returns the steps of a path given to an option. It refuses a path that the child cannot
 // have.
-func (i *intent) parsePath(path, option string) ([]string, error) {
+func (c *child) parsePath(path, option string) ([]string, error) {
 	given := unfitPath(path, option)
 	steps, err := paths.Parse(path)
 	if err != nil {
-		return nil, i.Subject.Refuse("", given+err.Error())
+		return nil, c.Subject.Refuse("", given+err.Error())
 	}
-	if i.Kind.IsSecret() && steps[0] == "stringData" {
-		return nil, i.Subject.Refuse("", given+"is written only: the API server keeps it in data, so name it there")
+	if c.Kind.IsSecret() && steps[0] == "stringData" {
+		return nil, c.Subject.Refuse("", given+"is written only: the API server keeps it in data, so name it there")
 	}
-	if _, err := delta.Specifies(i.Desired, steps); err != nil {
-		return nil, i.Subject.Refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
+	if _, err := delta.Specifies(c.Desired, steps); err != nil {
+		return nil, c.Subject.Refuse("", given+err.Error()+"; in a Set, ensure.OnlyFor gives it to one child")
 	}
 	return steps, nil
 }
@@ -155,25 +138,25 @@ func unfitPath(path, option string) string {
 
 // parseUnspecified returns the steps of a path given to an option. It refuses a path that the child cannot have, or that
 // desired specifies.
-func (i *intent) parseUnspecified(path, option, problem string) ([]string, error) {
-	steps, err := i.parsePath(path, option)
+func (c *child) parseUnspecified(path, option, problem string) ([]string, error) {
+	steps, err := c.parsePath(path, option)
 	if err != nil {
 		return nil, err
 	}
-	depth, err := i.specified(steps)
+	depth, err := c.specified(steps)
 	if err != nil {
 		return nil, err
 	}
 	if depth == len(steps) {
-		return nil, i.Subject.Refuse(path, problem+", so leave it out of desired "+
+		return nil, c.Subject.Refuse(path, problem+", so leave it out of desired "+
 			"(the owner, the digest and the labels of ensure.WithLabels are part of desired)")
 	}
 	return steps, nil
 }
 
 // specified returns how many steps of a path desired specifies, as it is sent.
-func (i *intent) specified(steps []string) (int, error) {
-	stamped, err := i.withDigest()
+func (c *child) specified(steps []string) (int, error) {
+	stamped, err := c.withDigest()
 	if err != nil {
 		return 0, err
 	}
@@ -181,27 +164,27 @@ func (i *intent) specified(steps []string) (int, error) {
 }
 
 // readOnce checks the paths, and makes the edits that remove them from desired.
-func (i *intent) readOnce() error {
-	for _, path := range i.once {
-		steps, err := i.parsePath(path, "ensure.Once")
+func (c *child) readOnce() error {
+	for _, path := range c.once {
+		steps, err := c.parsePath(path, "ensure.Once")
 		if err != nil {
 			return err
 		}
-		if problem := i.problemWithOnce(steps); problem != "" {
-			return i.Subject.Refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
+		if problem := c.problemWithOnce(steps); problem != "" {
+			return c.Subject.Refuse("", fmt.Sprintf("the path %q given to ensure.Once %s", path, problem))
 		}
-		i.Ignored = append(i.Ignored, delta.Edit{Path: steps})
+		c.Ignored = append(c.Ignored, delta.Edit{Path: steps})
 	}
 	return nil
 }
 
-func (i *intent) problemWithOnce(steps []string) string {
+func (c *child) problemWithOnce(steps []string) string {
 	switch steps[0] {
 	case "apiVersion", "kind", "status":
 		return "is not written by ensure"
 	case "metadata":
 		place, ok := singleItem(steps)
-		_, isEveryones := i.Ensurer.labels[place.Key]
+		_, isEveryones := c.Ensurer.labels[place.Key]
 		switch {
 		case !ok:
 			return "is neither a label nor an annotation: of the metadata, only these can be named, by their keys"
@@ -222,13 +205,13 @@ func singleItem(steps []string) (layer.Item, bool) {
 
 // splitOnce keeps a copy of desired for the creation, and removes the labels and annotations that Once
 // names from desired. The content stays; see layer.Child.Ignored.
-func (i *intent) splitOnce() {
-	if len(i.Ignored) == 0 {
+func (c *child) splitOnce() {
+	if len(c.Ignored) == 0 {
 		return
 	}
-	i.desiredAtCreation = i.Kind.ShallowCopy(i.Desired)
-	labels, annotations := maps.Clone(i.Desired.GetLabels()), maps.Clone(i.Desired.GetAnnotations())
-	for _, edit := range i.Ignored {
+	c.Birth = c.Kind.ShallowCopy(c.Desired)
+	labels, annotations := maps.Clone(c.Desired.GetLabels()), maps.Clone(c.Desired.GetAnnotations())
+	for _, edit := range c.Ignored {
 		switch place, _ := singleItem(edit.Path); place.Member {
 		case "labels":
 			delete(labels, place.Key)
@@ -236,19 +219,19 @@ func (i *intent) splitOnce() {
 			delete(annotations, place.Key)
 		}
 	}
-	i.Desired.SetLabels(labels)
-	i.Desired.SetAnnotations(annotations)
+	c.Desired.SetLabels(labels)
+	c.Desired.SetAnnotations(annotations)
 }
 
 // checkOnce refuses paths that ensure itself writes.
-func (i *intent) checkOnce() error {
-	for at, edit := range i.Ignored {
+func (c *child) checkOnce() error {
+	for at, edit := range c.Ignored {
 		place, ok := singleItem(edit.Path)
 		if !ok {
 			continue
 		}
-		if slices.Contains(i.Operator.Digests, place) {
-			return i.Subject.Refuse(i.once[at], "is given to ensure.Once, but holds the digest")
+		if slices.Contains(c.Operator.Digests, place) {
+			return c.Subject.Refuse(c.once[at], "is given to ensure.Once, but holds the digest")
 		}
 	}
 	return nil
@@ -257,7 +240,7 @@ func (i *intent) checkOnce() error {
 // checkLeft refuses an apply that would remove a field which is left to others: the API server merges it as part of a
 // larger value, or removes it with the list item around it.
 func (u update) checkLeft(live client.Object, before *managedfields.Patch) error {
-	if len(u.leftPaths) == 0 {
+	if len(u.Left) == 0 {
 		return nil
 	}
 	found, err := delta.Values(live)
@@ -265,26 +248,26 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 		return u.Subject.Unencodable(err)
 	}
 	own := u.ownedAfter(before)
-	for _, left := range u.leftPaths {
-		if _, err := delta.Specifies(live, left.steps); err != nil {
-			return u.Subject.Refuse("", unfitPath(left.path, left.option)+err.Error())
+	for _, left := range u.Left {
+		if _, err := delta.Specifies(live, left.Steps); err != nil {
+			return u.Subject.Refuse("", unfitPath(left.Path, left.Option)+err.Error())
 		}
-		if found(left.steps) == nil {
+		if found(left.Steps) == nil {
 			continue
 		}
-		depth, err := u.specified(left.steps)
+		depth, err := u.specified(left.Steps)
 		if err != nil {
 			return err
 		}
-		if u.isPart(live, left.steps, depth) {
-			return u.Subject.Refuse(left.path, "is given to "+left.option+", but the next apply would remove it, because the API server merges it "+
+		if u.isPart(live, left.Steps, depth) {
+			return u.Subject.Refuse(left.Path, "is given to "+left.Option+", but the next apply would remove it, because the API server merges it "+
 				"as part of a larger value: name the list or the map around it, or the item by all its keys")
 		}
-		for n := depth; n < len(left.steps)-1; n++ {
-			if found(left.steps[:n]).IsList() && own.OwnsAt(left.steps[:n+1]) {
-				item := firstSteps(left.path, n+1)
-				return u.Subject.Refuse(left.path, "is to stay, but desired has nothing left in "+item+
-					", which would be removed with it: give "+left.option+" "+item)
+		for n := depth; n < len(left.Steps)-1; n++ {
+			if found(left.Steps[:n]).IsList() && own.OwnsAt(left.Steps[:n+1]) {
+				item := firstSteps(left.Path, n+1)
+				return u.Subject.Refuse(left.Path, "is to stay, but desired has nothing left in "+item+
+					", which would be removed with it: give "+left.Option+" "+item)
 			}
 		}
 	}
@@ -308,27 +291,27 @@ func (u update) isPart(live client.Object, steps []string, specified int) bool {
 
 // desiredToCreate returns desired as the creation sends it, with its digest, and with the values of a
 // replaced object.
-func (i *intent) desiredToCreate(replaced []delta.Edit) (canon.Object, error) {
-	if len(i.Ignored) == 0 {
-		return i.withDigest()
+func (c *child) desiredToCreate(replaced []delta.Edit) (canon.Object, error) {
+	if len(c.Ignored) == 0 {
+		return c.withDigest()
 	}
-	if err := i.Operator.Store.Set(i.desiredAtCreation, i.Digest); err != nil {
-		return nil, i.digestError(err)
+	if err := c.Operator.Store.Set(c.Birth, c.Digest); err != nil {
+		return nil, c.digestError(err)
 	}
-	return delta.Edited(i.desiredAtCreation, replaced...), nil
+	return delta.Edited(c.Birth, replaced...), nil
 }
 
 // onceValues returns the values of live for the fields that Once names.
-func (i *intent) onceValues(live client.Object) ([]delta.Edit, error) {
-	if len(i.Ignored) == 0 {
+func (c *child) onceValues(live client.Object) ([]delta.Edit, error) {
+	if len(c.Ignored) == 0 {
 		return nil, nil
 	}
 	found, err := delta.Values(live)
 	if err != nil {
-		return nil, i.Subject.Unencodable(err)
+		return nil, c.Subject.Unencodable(err)
 	}
 	var values []delta.Edit
-	for _, edit := range i.Ignored {
+	for _, edit := range c.Ignored {
 		if value := found(edit.Path); value != nil {
 			values = append(values, delta.Edit{Path: edit.Path, Value: value})
 		}

@@ -75,8 +75,8 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 			return err
 		}
 	}
-	for _, left := range r.leftPaths {
-		r.merge.Protect(left.steps)
+	for _, left := range r.Left {
+		r.merge.Protect(left.Steps)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
@@ -363,11 +364,11 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 		return nil, err
 	}
 	if c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", c.ownerName()+" is being deleted")
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.owner)+" is being deleted")
 	}
 	c.Subject.Key.Namespace, c.Subject.Key.Name = c.owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.Desired, c.call = c.Kind.Empty(like), callPrune
+	c.Desired, c.call = c.Kind.Empty(like), backoff.Prune
 	r := &removal{withdrawal{c}}
 	if _, err := r.emptyList(); err != nil { // before anything is written
 		return nil, err
@@ -449,7 +450,7 @@ func (r *removal) emptyList() (client.ObjectList, error) {
 // ReplicaSets.
 func (r *removal) isMember(live client.Object) bool {
 	controller := metav1.GetControllerOfNoCopy(live)
-	if controller == nil || !r.isWanted(controller) {
+	if controller == nil || !r.IsWanted(controller) {
 		return false
 	}
 	if r.Operator.Store.Get(live) != "" {
@@ -509,12 +510,12 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 		if r.kinds.IsSensitive(schema.FromAPIVersionAndKind(r.Controller.APIVersion, r.Controller.Kind).GroupKind()) {
 			failed.Detail = answer.Describe(err)
 		}
-		failed.Detail = strings.TrimSuffix("cannot read "+r.ownerName()+": "+failed.Detail, ": ")
+		failed.Detail = strings.TrimSuffix("cannot read "+ownerName(r.owner)+": "+failed.Detail, ": ")
 		return failed
 	case end != "":
-		return r.Subject.Conflict("prune", r.ownerName()+" "+end, nil)
+		return r.Subject.Conflict("prune", ownerName(r.owner)+" "+end, nil)
 	case isChanged(r.owner, current):
-		return r.Subject.Conflict("prune", r.ownerName()+" was changed meanwhile", nil)
+		return r.Subject.Conflict("prune", ownerName(r.owner)+" was changed meanwhile", nil)
 	}
 	return nil
 }

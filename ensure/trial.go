@@ -66,7 +66,7 @@ func (r *repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]ob
 // asked about first: after a migration, there may be many.
 func (r *repair) findOlder(ctx context.Context) ([]obstacle.Obstacle, error) {
 	rules := r.rules()
-	if len(r.migrateFrom) == 0 && !slices.ContainsFunc(managedfields.Entries(r.live), func(entry metav1.ManagedFieldsEntry) bool {
+	if len(r.Older) == 0 && !slices.ContainsFunc(managedfields.Entries(r.live), func(entry metav1.ManagedFieldsEntry) bool {
 		return rules.IsOlder(entry.Manager)
 	}) {
 		return nil, nil

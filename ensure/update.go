@@ -58,7 +58,7 @@ func (u update) run(ctx context.Context, live client.Object, cause layer.Cause) 
 func (u update) write(
 	ctx context.Context, live client.Object, before *managedfields.Patch, cause layer.Cause,
 ) (applied application, _ client.Object, err error) {
-	if !before.IsEmpty() && (u.dryRun || len(u.retireSteps) > 0) {
+	if !before.IsEmpty() && (u.dryRun || len(u.Retired) > 0) {
 		if applied, err = u.rehearse(ctx, live); err != nil || u.dryRun {
 			return applied, live, err
 		}
@@ -120,7 +120,7 @@ func (u update) conclude(
 	if len(changes) > 0 || u.isOutdated(live) && cause == layer.DesiredChanged {
 		found = layer.Outcome{Live: answer, Operation: layer.Updated, Cause: cause, Changes: changes}
 	}
-	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.isWanted(controller) && !u.adopt {
+	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !u.IsWanted(controller) && !u.adopt {
 		u.reporter.Wrote(ctx, &u.Child, found) // all the same: somebody took control between our read and our apply
 		return layer.Outcome{}, withdrawal(u).withdraw(ctx, live, answer)
 	}
@@ -297,7 +297,7 @@ func (u update) hasLostEntry(live client.Object, from []string) bool {
 func (u update) noteRetired(changes []layer.Change, held []metav1.ManagedFieldsEntry) []layer.Change {
 	owners := managedfields.OwnersIn(held)
 	for i := range changes {
-		if u.isRetiredPath(changes[i].Path) {
+		if u.IsRetired(changes[i].Path) {
 			changes[i].Manager = owners.Of(changes[i].Path)
 		}
 	}

@@ -20,25 +20,25 @@ import (
 
 // makeConvertible makes all entries of live be of our API version, after a refusal that
 // fault.IsUnconvertible. If they are so already, the refusal stands.
-func (o *ownership) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
-	live, err := o.server.Reread(ctx, live)
+func (c *child) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	live, err := c.server.Reread(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	if !managedfields.HasOtherVersions(live, o.Kind.APIVersion) {
+	if !managedfields.HasOtherVersions(live, c.Kind.APIVersion) {
 		return nil, refusal
 	}
-	return o.rewriteVersions(ctx, live)
+	return c.rewriteVersions(ctx, live)
 }
 
 // convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
-func (o *ownership) convertible(ctx context.Context, live client.Object) (client.Object, error) {
-	if o.dryRun || !managedfields.HasOtherVersions(live, o.Kind.APIVersion) {
+func (c *child) convertible(ctx context.Context, live client.Object) (client.Object, error) {
+	if c.dryRun || !managedfields.HasOtherVersions(live, c.Kind.APIVersion) {
 		return live, nil
 	}
 	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
-	tried, err := o.server.PatchJSON(ctx, "repair", nothing, server.DryRun)
+	tried, err := c.server.PatchJSON(ctx, "repair", nothing, server.DryRun)
 	switch {
 	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
 		return live, nil
@@ -46,16 +46,16 @@ func (o *ownership) convertible(ctx context.Context, live client.Object) (client
 		return live, err
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.
-	_, err = o.applyDesired(ctx, live.GetUID(), server.DryRun)
+	_, err = c.applyDesired(ctx, live.GetUID(), server.DryRun)
 	if err != nil && !fault.IsUnconvertible(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
-	return o.rewriteVersions(ctx, live)
+	return c.rewriteVersions(ctx, live)
 }
 
 // rewriteVersions makes all entries of live be of our API version.
-func (o *ownership) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
+func (c *child) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
 	p := managedfields.NewPatch(live)
-	p.SetAPIVersion(o.Kind.APIVersion)
-	return o.server.PatchJSON(ctx, "repair", p.Operations())
+	p.SetAPIVersion(c.Kind.APIVersion)
+	return c.server.PatchJSON(ctx, "repair", p.Operations())
 }

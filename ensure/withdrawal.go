@@ -2,9 +2,7 @@ package ensure
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -109,7 +107,7 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 // reference, the object would be deleted together with its owner.
 func (w withdrawal) dropOwnerReference(ctx context.Context, live client.Object) (client.Object, error) {
 	references := live.GetOwnerReferences()
-	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.isWanted(&ref) })
+	at := slices.IndexFunc(references, func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) && w.IsWanted(&ref) })
 	if at < 0 || slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
 		isNobody := entry.Manager == migrate.BeforeFirstApply || entry.Manager == migrate.ReleasedBy(w.Operator.FieldOwner)
 		return !isNobody && ownsReference(&entry, &references[at])
@@ -129,33 +127,16 @@ func (w withdrawal) releasedChanges(before, after client.Object) []layer.Change 
 	}))
 }
 
-// snapshotOf returns what noteReleased remembers of live.
-func (c *child) snapshotOf(live client.Object) memory.Snapshot {
-	var found digestInput
-	content, _ := c.fingerprint(live) // content that cannot be read always looks the same, and is never in sync
-	found.add(content)
-	found.add(slices.Sorted(maps.Keys(live.GetLabels()))...)
-	found.add("")
-	found.add(slices.Sorted(maps.Keys(live.GetAnnotations()))...)
-	found.add("")
-	found.add(live.GetFinalizers()...)
-	found.add("")
-	for _, owner := range live.GetOwnerReferences() {
-		found.add(string(owner.UID), owner.Name)
-	}
-	return memory.Snapshot{UID: live.GetUID(), Sum: sha256.Sum256(found)}
-}
-
 // isReleased reports whether live is the object that noteReleased remembers, or a copy from before.
 func (w withdrawal) isReleased(live client.Object) bool {
 	known, ok := w.memory.Foreign.Get(w.OwnedID())
 	return ok && known.Added == nil && known.Snapshot.UID == live.GetUID() &&
-		(known.IsNewerThan(live.GetResourceVersion()) || known.Snapshot == w.snapshotOf(live))
+		(known.IsNewerThan(live.GetResourceVersion()) || known.Snapshot == w.Snapshot(live))
 }
 
 // noteReleased remembers that live, as it looks now, is not ours any more and has no field of ours.
 func (w withdrawal) noteReleased(live client.Object) {
-	w.memory.Release(w.OwnedID(), memory.Foreign{Snapshot: w.snapshotOf(live), Version: live.GetResourceVersion()})
+	w.memory.Release(w.OwnedID(), memory.Foreign{Snapshot: w.Snapshot(live), Version: live.GetResourceVersion()})
 }
 
 // isAdoptedBesideController reports whether this field owner has applied fields of live, which is not
@@ -216,7 +197,7 @@ func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error 
 	if err != nil {
 		return err
 	}
-	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || w.isWanted(controller) {
+	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || w.IsWanted(controller) {
 		return w.foreignError(live) // the other controller released the object meanwhile
 	}
 	if _, err := w.withDigest(); err != nil {

@@ -40,6 +40,8 @@ type Inputs struct {
 	UID     types.UID // of the live object; empty if there is none
 	Digest  string    // of the desired state
 	Options any       // that allow writes: a comparable value
+	// Generation is that of the owner, when pruning.
+	Generation int64
 }
 
 // An Attempt is the last call that failed.

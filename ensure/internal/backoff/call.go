@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/trueup-go/trueup/ensure/internal/layer"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,11 +17,11 @@ import (
 
 // A Call is a call that may fail. While it backs off, it sends no request, and returns the error of the last attempt.
 type Call struct {
-	Table  *Table
-	Key    Key
-	Caller Caller
-	Clock  clock.PassiveClock
-	DryRun bool // nothing is remembered
+	Table   *Table
+	Name    string
+	Child   *layer.Child
+	Options Options
+	Clock   clock.PassiveClock
 
 	isRead   bool          // the live object was read
 	initial  client.Object // the live object as it was read first, nil if there was none
@@ -27,20 +29,27 @@ type Call struct {
 	refusal  error         // the error of the call while it backs off
 }
 
-// A Caller tells what decides how a call ends.
-type Caller interface {
-	// Arguments returns the digest of the desired state, and the options that allow writes, a comparable value.
-	Arguments() (digest string, options any)
-	// Fingerprint returns a digest of the content of live, and whether there is one.
-	Fingerprint(live client.Object) (string, bool)
+// The names of calls that back off independently of each other.
+const (
+	Ensure = ""
+	Absent = "absent"
+	Prune  = "prune"
+)
+
+// Options tell which writes the caller allows.
+type Options interface {
+	// Allowed returns a comparable value that differs if other writes are allowed.
+	Allowed() any
 }
+
+func (c *Call) key() Key { return Key{OwnedKey: c.Child.OwnedID(), Call: c.Name} }
 
 // Begin notes the live object with which a call begins, nil if there is none.
 func (c *Call) Begin(live client.Object) { c.isRead, c.initial = true, live }
 
 // Allow returns the error of the last attempt of the same call, until it may be sent again.
 func (c *Call) Allow() error {
-	known, ok := c.Table.Get(c.Key)
+	known, ok := c.Table.Get(c.key())
 	if !ok || !known.Counts(c.inputs(), c.Clock.Now()) {
 		return nil
 	}
@@ -64,7 +73,7 @@ func (c *Call) HasFailed() bool { return c.previous != nil && c.previous.Count >
 func (c *Call) End(err error, requests int, isUndecided bool) error {
 	failed, ok := errors.AsType[*fault.Error](err)
 	switch {
-	case c.DryRun:
+	case c.Child.DryRun:
 	case err == nil:
 		c.forget(requests)
 	case c.refusal != nil:
@@ -73,7 +82,7 @@ func (c *Call) End(err error, requests int, isUndecided bool) error {
 	case errors.Is(err, fault.ErrContested):
 		failed.IsKnown = requests == 0
 	case requests == 0:
-		failed.IsKnown = c.Table.NoteRepeat(c.Key, c.inputs(), failed, c.Clock.Now())
+		failed.IsKnown = c.Table.NoteRepeat(c.key(), c.inputs(), failed, c.Clock.Now())
 	default:
 		failed.After = c.noteFailure(failed, requests, isUndecided)
 	}
@@ -83,20 +92,20 @@ func (c *Call) End(err error, requests int, isUndecided bool) error {
 // forget forgets the last attempt after a success. A success without a request says nothing about
 // a call that allows something else.
 func (c *Call) forget(requests int) {
-	known, ok := c.Table.Get(c.Key)
+	known, ok := c.Table.Get(c.key())
 	if !ok {
 		return
 	}
 	was, now := known.Inputs, c.inputs()
 	if requests > 0 || was.Digest == now.Digest && was.Options == now.Options {
-		c.Table.Remove(c.Key)
+		c.Table.Remove(c.key())
 	}
 }
 
 // noteFailure remembers an error and returns how long to wait.
 func (c *Call) noteFailure(err *fault.Error, requests int, isUndecided bool) time.Duration {
 	content, _ := c.initialContent()
-	return c.Table.NoteFailure(c.Key, c.inputs(), Failure{
+	return c.Table.NoteFailure(c.key(), c.inputs(), Failure{
 		Err: err, Requests: requests, Content: content,
 		IsRace: isRace(err), IsTerminating: errors.Is(err, fault.ErrTerminating),
 		IsFinal: c.isFinal(err, requests, isUndecided),
@@ -106,8 +115,10 @@ func (c *Call) noteFailure(err *fault.Error, requests int, isUndecided bool) tim
 
 // inputs returns all that decides, together with the content of the live object, how the call ends.
 func (c *Call) inputs() Inputs {
-	in := Inputs{IsRead: c.isRead}
-	in.Digest, in.Options = c.Caller.Arguments()
+	in := Inputs{IsRead: c.isRead, Digest: c.Child.Digest, Options: c.Options.Allowed()}
+	if c.Name == Prune {
+		in.Generation = c.Child.Owner.GetGeneration()
+	}
 	if c.initial != nil {
 		in.UID = c.initial.GetUID()
 	}
@@ -126,7 +137,7 @@ func (c *Call) initialContent() (string, bool) {
 	if c.initial == nil {
 		return "", true
 	}
-	return c.Caller.Fingerprint(c.initial)
+	return c.Child.Fingerprint(c.initial)
 }
 
 // isRace reports whether err may be over as soon as the cache shows the object as it is by now: a
