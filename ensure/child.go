@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -9,15 +10,131 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/object"
 )
+
+// A child is one desired object during a call.
+type child struct {
+	*Ensurer
+	options
+	layer.Child
+
+	server  server.Session
+	backoff backoff.Call
+	contest contest.Guard
+	call    string // by its name in package backoff
+
+	last               memory.Record // the last answer of the API server that was known when live was read
+	isMissingFromCache bool          // the cache did not show the object
+	ours               bool          // live may be written without ensure.Adopt
+	adopted            bool          // somebody else created live
+
+	desiredWithDigest client.Object  // desired with its digest, once there is something to send
+	lastApply         []byte         // the body of the last apply of desired, or nil
+	unowned           *fieldpath.Set // the fields of live that nobody owns, if some are retired
+
+	isUndecided bool // the API server could not judge the refused state
+	isCreatable bool // a dry run found that the server would create desired but for live
+	// isDriftRefused: the server only refuses to revert what others changed in live
+	isDriftRefused bool
+}
+
+// newChild checks the arguments of the caller and stamps a copy of desired.
+func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
+	c, err := e.identify(desired, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkDesired(&c.Child, desired); err != nil {
+		return nil, err
+	}
+	if err := c.options.check(&c.Subject); err != nil {
+		return nil, err
+	}
+	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.owner)+" is being deleted")
+	}
+	if err := place(&c.Child, desired); err != nil {
+		return nil, err
+	}
+	if err := c.stamp(desired); err != nil {
+		return nil, err
+	}
+	c.connect()
+	c.loadRecord()
+	if err := c.computeDigest(c.last); err != nil {
+		return nil, err
+	}
+	return c, c.checkPaths()
+}
+
+// identify finds out which object is meant.
+func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
+	c := &child{}
+	c.Ensurer, c.options = e, o
+	c.Kind, c.Subject.IsSensitive, c.Older = kinds.None, true, o.migrateFrom
+	if c.isNil {
+		return nil, c.Subject.Refuse("", "an Option is nil")
+	}
+	if object.IsNil(obj) {
+		return nil, c.Subject.Refuse("", "desired is nil")
+	}
+	if e == nil || e.memory == nil {
+		return nil, c.Subject.Refuse("", "the Ensurer was not created by ensure.New")
+	}
+	if !e.kinds.IsReadable(obj) {
+		return nil, c.Subject.Refuse("", fmt.Sprintf("desired is a %T: it must be a pointer to a struct that embeds no pointer", obj))
+	}
+	c.Subject.Key, c.Operator, c.DryRun = client.ObjectKeyFromObject(obj), &e.operator, o.dryRun
+	if e.misuse != "" {
+		return nil, c.Subject.Refuse("", e.misuse)
+	}
+	kind, err := e.kinds.Of(obj)
+	c.Kind, c.Subject.Kind, c.Subject.IsSensitive, c.Subject.IsControlled = kind, kind.GVK, kind.IsSensitive, o.controlled
+	if err != nil {
+		return nil, c.unknownKindError("it", err)
+	}
+	if c.controlled {
+		err = e.checkOwner(&c.Child, o.owner)
+		c.Owner = o.owner
+	}
+	return c, err
+}
+
+// connect makes the server of a child whose desired state, key and controller are known.
+func (c *child) connect() {
+	c.backoff = backoff.Call{
+		Table: c.attempts, Name: c.call, Child: &c.Child, Options: &c.options, Clock: c.clock,
+	}
+	c.contest = contest.Guard{
+		Table: c.contests, Child: &c.Child, Server: &c.server, Memory: c.memory, Clock: c.clock, Older: c.Older,
+	}
+	c.server = server.Session{
+		Client: c.client, Reader: c.reader, FieldOwner: c.Operator.FieldOwner, Kind: c.Kind, Subject: &c.Subject,
+		ID: c.OwnedID(), Memory: c.memory, Like: c.Desired, Gate: &c.backoff, DryRun: c.dryRun,
+	}
+}
+
+// unknownKindError returns the error for an object of unknown kind: a mistake in the code, or an API
+// server that could not be asked.
+func (c *child) unknownKindError(role string, err error) *fault.Error {
+	unknown, ok := errors.AsType[*kinds.NoKindError](err)
+	if !ok {
+		return c.Subject.Request("ensure", err)
+	}
+	return c.Subject.UnknownKind(role, unknown.Unwrap())
+}
 
 // checkDesired refuses fields that an apply cannot contain, and fields that only a copy of a live
 // object has.

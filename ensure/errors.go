@@ -309,3 +309,6 @@ func appendNew(list []string, s string) []string {
 	}
 	return append(list, s)
 }
+
+// refuseCall returns a refusal that is about no child in particular.
+func refuseCall(detail string) *fault.Error { return (&fault.Subject{}).Refuse("", detail) }

@@ -2,16 +2,14 @@ package ensure
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
 )
@@ -177,111 +175,6 @@ func (c *child) causeToWrite(live client.Object) layer.Cause {
 	return layer.Drifted
 }
 
-// A provenance says to whom an object belongs.
-type provenance struct {
-	ours    bool          // to write
-	adopted bool          // by us: somebody else created live
-	live    client.Object // with its managed fields, if they had to be known
-}
-
-// provenanceOf finds out whether live is ours: the wanted owner controls live, or nobody does, and
-// something shows that this field owner wrote to live. Our digest says whether we created live. Without
-// a digest, an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
-func (c *child) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
-	controller := metav1.GetControllerOfNoCopy(live)
-	digest, adopted := c.Operator.Find(live)
-	switch {
-	case controller != nil && !c.IsWanted(controller):
-		return provenance{live: live}, nil
-	case digest != "":
-		return provenance{ours: true, adopted: adopted || c.isCopy(live, digest), live: live}, nil
-	case c.isRemembered(live) && !(c.last.Adopted && managedfields.IsDisowned(live, c.Operator.FieldOwner)):
-		return provenance{ours: true, adopted: c.last.Adopted || c.mayBeReleased(live), live: live}, nil
-	case controller == nil && c.isFromFormerOwner(live):
-		return provenance{ours: true, adopted: true, live: live}, nil
-	}
-	live, err := c.complete(ctx, live)
-	if err != nil {
-		return provenance{}, err
-	}
-	if c.Operator.Applied(live) != nil {
-		return provenance{ours: true, adopted: true, live: live}, nil
-	}
-	if controller == nil {
-		return provenance{live: live}, nil
-	}
-	return provenance{
-		ours:    len(c.appliersOf(live, controller)) == 0,
-		adopted: !c.isMadeForOwner(live, controller),
-		live:    live,
-	}, nil
-}
-
-// isRemembered also covers a kubectl replace, which leaves neither digest nor owner
-// nor managed fields of ours.
-func (c *child) isRemembered(live client.Object) bool {
-	known, ok := c.record(live)
-	return ok && known.UID != ""
-}
-
-// mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
-// releases an object by emptying all managed fields.
-func (c *child) mayBeReleased(live client.Object) bool {
-	return metav1.GetControllerOfNoCopy(live) == nil && c.Operator.Applied(live) == nil && !c.Kind.IsReset(live)
-}
-
-// isCopy reports whether somebody created live from a child of ours, including the digest: this field
-// owner has applied no field of live.
-func (c *child) isCopy(live client.Object, digest string) bool {
-	if digest == c.Digest || c.isRemembered(live) {
-		return false
-	}
-	names := c.Operator.Names()
-	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
-}
-
-// isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
-func (c *child) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
-	digest, adopted := c.Operator.Find(live)
-	if digest == "" || adopted {
-		return false, nil
-	}
-	if known, ok := c.record(live); ok {
-		return !known.Adopted, nil
-	}
-	complete, err := c.complete(ctx, live)
-	return err == nil && c.Operator.Applied(complete) != nil, err
-}
-
-// isMadeForOwner reports whether the managed fields show that an earlier version of the operator
-// created live for its controller: an update set the reference, or a program that MigrateFrom names
-// did. With Adopt, only such a program counts, as somebody else may have created live.
-func (c *child) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
-	return slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
-		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != migrate.BeforeFirstApply
-		isNamed := slices.Contains(c.Older, entry.Manager) || slices.Contains(c.Operator.Former, entry.Manager)
-		return (isNamed || isUpdate && !c.adopt) && ownsReference(&entry, controller)
-	})
-}
-
-// isFromFormerOwner reports whether this Ensurer last applied live for an owner of the same kind and
-// name, which was deleted and created again after somebody had replaced live without a trace.
-func (c *child) isFromFormerOwner(live client.Object) bool {
-	latest, _ := c.memory.Applied.Get(c.ID())
-	return c.call == backoff.Ensure && latest.UID != "" && latest.UID == live.GetUID() &&
-		latest.Owner != "" && latest.Owner == c.ControllerName()
-}
-
-// mayAdopt reports whether a foreign object may be taken over.
-func (c *child) mayAdopt(live client.Object) bool {
-	if !c.adopt {
-		return false
-	}
-	// Two controllers are refused by the server.
-	controller := metav1.GetControllerOfNoCopy(live)
-	return c.Controller == nil || controller == nil || c.IsWanted(controller)
-}
-
 // isReleaseUnfinished reports whether this field owner has applied no content of live although desired
 // has some: the program ended while it gave live up.
 func (c *child) isReleaseUnfinished(live client.Object) bool {
@@ -291,4 +184,30 @@ func (c *child) isReleaseUnfinished(live client.Object) bool {
 	}
 	content, err := canon.AppendContent(nil, c.WithoutIgnored(c.Desired))
 	return err == nil && string(content) != "{}"
+}
+
+// inSync reports whether live needs no request: this desired state was applied, and nobody changed a
+// field that concerns it since.
+//
+// The effects of defaults and webhooks on desired are known only from answers of the API server. So
+// confirmed content is compared by its fingerprint and not with desired. After a restart, no content is
+// confirmed. Then live must have all values that desired specifies, and no other manager may have
+// written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
+// later copy with managed fields.
+func (c *child) inSync(live, whole client.Object) bool {
+	if known, ok := c.record(live); ok {
+		return c.isConfirmed(live, known)
+	}
+	if stored, _ := c.Operator.Stored(live); stored != c.Digest || c.Operator.HasNote(live) {
+		return false
+	}
+	isTouched := c.Kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.Operator.FieldOwner, migrate.ReleasedBy(c.Operator.FieldOwner))
+	if isTouched || !delta.Satisfies(live, c.WithoutIgnored(c.Desired), c.Operator.Owned(live)) {
+		return false
+	}
+	if c.isReleaseUnfinished(live) || c.isMigrationPending(whole) {
+		return false
+	}
+	c.confirm(live)
+	return true
 }
