@@ -106,7 +106,7 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 }
 
 func (r *removal) absent(ctx context.Context, obj client.Object) (layer.Outcome, error) {
-	if !r.dryRun {
+	if !r.DryRun {
 		r.replacements.Remove(r.OwnedID())
 	}
 	found, err := r.run(ctx, obj)
@@ -147,7 +147,9 @@ const removalTries = 5
 // removeFromServer calls remove with the object on the API server, nil if there is none, because the
 // cache does not show the object as it is now. Right after its creation, an object is often changed
 // again between the read and the delete, so remove is called a few times.
-func (r *removal) removeFromServer(ctx context.Context, remove func(live client.Object) (layer.Outcome, error)) (found layer.Outcome, err error) {
+func (r *removal) removeFromServer(
+	ctx context.Context, remove func(live client.Object) (layer.Outcome, error),
+) (found layer.Outcome, err error) {
 	for range removalTries {
 		var live client.Object
 		if live, err = r.server.ReadServer(ctx); err != nil {
@@ -199,7 +201,7 @@ func (r *removal) leaveToOthers(live client.Object) (layer.Outcome, error) {
 	if !r.isMissingFromCache {
 		return layer.Outcome{}, r.Subject.Conflict("read", "the cache may be behind", nil) // the server knows
 	}
-	if !r.dryRun {
+	if !r.DryRun {
 		r.noteReleased(live)
 	}
 	return layer.Outcome{Live: live, Operation: layer.Released}, nil
@@ -208,7 +210,7 @@ func (r *removal) leaveToOthers(live client.Object) (layer.Outcome, error) {
 // finish returns the outcome of a removal after reporting the outcome.
 func (r *removal) finish(ctx context.Context, found layer.Outcome, err error) (layer.Outcome, error) {
 	r.reporter.Wrote(ctx, &r.Child, found)
-	if err == nil && found.Cause == layer.Unwanted && !r.dryRun {
+	if err == nil && found.Cause == layer.Unwanted && !r.DryRun {
 		found, err = r.contest.Superseded(nil, found)
 	}
 	err = r.backoff.End(err, r.server.Requests, false)

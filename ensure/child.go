@@ -122,7 +122,7 @@ func (c *child) connect() {
 	}
 	c.server = server.Session{
 		Client: c.client, Reader: c.reader, FieldOwner: c.Operator.FieldOwner, Kind: c.Kind, Subject: &c.Subject,
-		ID: c.OwnedID(), Memory: c.memory, Like: c.Desired, Gate: &c.backoff, DryRun: c.dryRun,
+		ID: c.OwnedID(), Memory: c.memory, Like: c.Desired, Gate: &c.backoff, DryRun: c.DryRun,
 	}
 }
 

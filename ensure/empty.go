@@ -32,7 +32,7 @@ func (u update) restoreEmpty(ctx context.Context, applied application) (applicat
 	switch {
 	case err != nil || len(removed)+len(refilled) == 0:
 		return applied, err
-	case u.dryRun:
+	case u.DryRun:
 		rehearsed, err := u.rehearseMerge(ctx, applied)
 		if fault.IsRefusal(err) && len(removed) == 0 {
 			return applied, nil // Result.Kept names the lists

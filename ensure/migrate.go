@@ -110,7 +110,7 @@ func (u update) settle(ctx context.Context, applied client.Object) (_ client.Obj
 		return nil, nil, err
 	}
 	p := rules.After(applied)
-	if from = p.Managers(); u.dryRun {
+	if from = p.Managers(); u.DryRun {
 		return applied, from, nil
 	}
 	settled, err := u.server.PatchEntries(ctx, fault.Migrating, applied, func(live client.Object) *managedfields.Patch {

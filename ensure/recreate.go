@@ -127,7 +127,7 @@ func (r recreation) replaceWhole(ctx context.Context, live client.Object, cause 
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	if r.dryRun {
+	if r.DryRun {
 		return layer.Outcome{Live: live, Operation: layer.Recreated, Cause: cause, Changes: changes}, nil
 	}
 	if deleted.Cause != "" { // by us

@@ -63,7 +63,7 @@ func (r *repair) observe(ctx context.Context, uid types.UID) error {
 		return err
 	}
 	live.SetManagedFields(managedfields.Entries(patched))
-	if r.dryRun { // which has not changed them before
+	if r.DryRun { // which has not changed them before
 		live.SetManagedFields(r.rules().Before(live).Entries())
 	}
 	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.Operator.FieldOwner), nil
@@ -199,7 +199,7 @@ func (r *repair) run(ctx context.Context) (application, error) {
 
 // remove has the next apply remove obstacles, after a trial without them.
 func (r *repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (application, error) {
-	if r.dryRun { // nothing is stored that the next requests could build on
+	if r.DryRun { // nothing is stored that the next requests could build on
 		return r.rehearse(ctx, obstacles)
 	}
 	if r.merge.LosesEmptyLists() {

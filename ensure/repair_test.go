@@ -100,11 +100,28 @@ func TestARepairNamesManagers(t *testing.T) {
 	require.Equal(t, []string{fieldOwner + " Apply"}, managers(result.Live))
 }
 
+// Another process repairs the object while the API server refuses our apply. What was refused says nothing any more: neither
+// that desired is invalid, nor that the object has to be recreated.
+func TestARefusalThatIsOver(t *testing.T) {
+	s := edited(t, invalid("spec.ports[1].name"))
+	s.before = func(verb string) {
+		if verb == "apply" {
+			s.before = nil
+			s.edit(t, service(), `{"spec":{"ports":[{"name":"http","port":80,"protocol":"TCP"}]}}`)
+		}
+	}
+	result := mustEnsure(t, newEnsurer(s), service(), ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift())
+	require.Contains(t, []ensure.Operation{ensure.Updated, ensure.Unchanged}, result.Operation)
+	verbs := s.verbs()
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "trial", "get"}, verbs[:5]), "the object is read once more")
+	require.NotContains(t, verbs, "delete")
+}
+
 // A port that somebody adds meanwhile stays, also if it comes between the trial and the patch.
 func TestARepairBesideOtherWriters(t *testing.T) {
 	addPort := `{"spec":{"ports":[{"name":"metrics","port":9090,"protocol":"TCP"},{"name":"http","port":81,"protocol":"TCP"}]}}`
 	refusal := invalid("spec.ports[1].name")
-	for moment, answers := range map[string][]error{"apply": {refusal, nil, refusal}, "trial": {refusal}, entryPatch: {refusal}} {
+	for moment, answers := range map[string][]error{"apply": {refusal, refusal, nil, refusal}, "trial": {refusal}, entryPatch: {refusal}} {
 		t.Run(moment, func(t *testing.T) {
 			s := edited(t, answers...)
 			s.before = func(verb string) {

@@ -104,7 +104,7 @@ func (c *child) isOutdated(live client.Object) bool {
 // confirm remembers that live is the answer of the API server to desired.
 func (c *child) confirm(live client.Object) {
 	content, ok := c.Fingerprint(live)
-	if !ok || c.dryRun { // nothing was stored
+	if !ok || c.DryRun { // nothing was stored
 		return
 	}
 	c.memory.Applied.Set(c.ID(), memory.Applied{Digest: c.Digest, UID: live.GetUID(), Owner: c.ControllerName()})
@@ -201,7 +201,8 @@ func (c *child) inSync(live, whole client.Object) bool {
 	if stored, _ := c.Operator.Stored(live); stored != c.Digest || c.Operator.HasNote(live) {
 		return false
 	}
-	isTouched := c.Kind.IsReset(live) || managedfields.TouchedSinceApply(live, c.Operator.FieldOwner, migrate.ReleasedBy(c.Operator.FieldOwner))
+	owner := c.Operator.FieldOwner
+	isTouched := c.Kind.IsReset(live) || managedfields.TouchedSinceApply(live, owner, migrate.ReleasedBy(owner))
 	if isTouched || !delta.Satisfies(live, c.WithoutIgnored(c.Desired), c.Operator.Owned(live)) {
 		return false
 	}

@@ -282,7 +282,8 @@ func (r *repair) conflictingError(problem string, fields []obstacle.Obstacle) *f
 	for _, o := range fields {
 		paths = append(paths, managedfields.Text(o.Path))
 	}
-	out := r.Subject.Fail(ErrInvalid, "apply", problem+": "+r.Subject.Message(r.refusal, strings.Join(answer.Faults(r.refusal), ", ")), paths...)
+	message := r.Subject.Message(r.refusal, strings.Join(answer.Faults(r.refusal), ", "))
+	out := r.Subject.Fail(ErrInvalid, "apply", problem+": "+message, paths...)
 	out.Cause = r.refusal
 	return out
 }

@@ -58,8 +58,8 @@ func (u update) run(ctx context.Context, live client.Object, cause layer.Cause) 
 func (u update) write(
 	ctx context.Context, live client.Object, before *managedfields.Patch, cause layer.Cause,
 ) (applied application, _ client.Object, err error) {
-	if !before.IsEmpty() && (u.dryRun || len(u.Retired) > 0) {
-		if applied, err = u.rehearse(ctx, live); err != nil || u.dryRun {
+	if !before.IsEmpty() && (u.DryRun || len(u.Retired) > 0) {
+		if applied, err = u.rehearse(ctx, live); err != nil || u.DryRun {
 			return applied, live, err
 		}
 	}
@@ -73,7 +73,8 @@ func (u update) write(
 
 // latest returns live from the API server if an older copy would not show which fields change their owner.
 func (u update) latest(ctx context.Context, live client.Object) (client.Object, error) {
-	if len(u.release)+len(u.once)+len(u.retire) > 0 || u.keepsOwners(live) || len(u.Operator.Former) > 0 && u.Operator.Store.Get(live) == "" {
+	mayBeFormer := len(u.Operator.Former) > 0 && u.Operator.Store.Get(live) == ""
+	if len(u.release)+len(u.once)+len(u.retire) > 0 || u.keepsOwners(live) || mayBeFormer {
 		return u.current(ctx, live)
 	}
 	return live, nil
@@ -82,7 +83,7 @@ func (u update) latest(ctx context.Context, live client.Object) (client.Object, 
 // rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
 func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
 	tried := *u.child
-	tried.dryRun, tried.DryRun, tried.server.DryRun = true, true, true
+	tried.DryRun, tried.server.DryRun = true, true
 	defer func() {
 		u.child.isCreatable, u.child.isDriftRefused = tried.isCreatable, tried.isDriftRefused // for a recreation
 		u.child.server.Requests = tried.server.Requests
@@ -136,7 +137,9 @@ func (u update) conclude(
 }
 
 // finish settles the managed fields after the application to live, remembers the result, and completes the outcome.
-func (u update) finish(ctx context.Context, live client.Object, cause layer.Cause, applied application, found layer.Outcome) (layer.Outcome, error) {
+func (u update) finish(
+	ctx context.Context, live client.Object, cause layer.Cause, applied application, found layer.Outcome,
+) (layer.Outcome, error) {
 	answer := applied.after
 	settled, from, err := u.settle(ctx, answer)
 	if err != nil {
@@ -180,13 +183,22 @@ func (u update) applyOrRepair(ctx context.Context, live client.Object, cause lay
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return application{}, err
 	}
+	if r.live.GetResourceVersion() != live.GetResourceVersion() {
+		// What was refused may be over: another process repaired the object at the same time.
+		switch ok, err := r.dryRunWithout(ctx, nil); {
+		case err != nil:
+			return application{}, err
+		case ok:
+			return application{}, u.Subject.Conflict("apply", "it was changed meanwhile", r.refusal)
+		}
+	}
 	return r.run(ctx)
 }
 
-// applyConvertible applies desired to live again, after a refusal that isUnconvertible, and
+// applyConvertible applies desired to live again, after a refusal that fault.IsUnconvertible, and
 // returns the object before and after.
 func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
-	if u.dryRun {
+	if u.DryRun {
 		return u.dryRunConvertible(ctx, live, refusal)
 	}
 	if live, err = u.makeConvertible(ctx, live, refusal); err != nil {
@@ -233,7 +245,7 @@ func (u update) removeSources(ctx context.Context, applied application) (applica
 		return applied, nil
 	}
 	removed, err := r.remove(ctx, sources)
-	if !u.dryRun {
+	if !u.DryRun {
 		removed.before = applied.before
 	}
 	return removed, err
@@ -256,7 +268,7 @@ func (u update) changesBy(applied application) []layer.Change {
 func (u update) changes(live, answer client.Object) []layer.Change {
 	version := answer.GetResourceVersion()
 	known, remembered := u.record(answer)
-	if !u.dryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
+	if !u.DryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
 		return nil
 	}
 	own := u.Operator.Owned(answer)

@@ -34,7 +34,7 @@ func (c *child) makeConvertible(ctx context.Context, live client.Object, refusal
 // convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
 func (c *child) convertible(ctx context.Context, live client.Object) (client.Object, error) {
-	if c.dryRun || !managedfields.HasOtherVersions(live, c.Kind.APIVersion) {
+	if c.DryRun || !managedfields.HasOtherVersions(live, c.Kind.APIVersion) {
 		return live, nil
 	}
 	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))

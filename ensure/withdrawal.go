@@ -30,14 +30,14 @@ type withdrawal struct{ *child }
 // content stays and has no owner afterwards.
 func (w withdrawal) releaseObject(ctx context.Context, live client.Object) (layer.Outcome, error) {
 	before, after, err := w.releaseFields(ctx, live)
-	if err == nil && !w.dryRun {
+	if err == nil && !w.DryRun {
 		after, err = w.dropOwnerReference(ctx, after)
 	}
 	if err != nil {
 		w.memory.Invalidate(w.OwnedID())
 		return layer.Outcome{}, err
 	}
-	if !w.dryRun {
+	if !w.DryRun {
 		w.noteReleased(after)
 	}
 	return layer.Outcome{Live: after, Operation: layer.Released, Cause: layer.Unwanted, Changes: w.releasedChanges(before, after)}, nil
@@ -50,7 +50,7 @@ func (w withdrawal) releaseFields(ctx context.Context, live client.Object) (befo
 	switch {
 	case !fault.IsRefusal(err):
 		return live, after, err
-	case w.dryRun: // nothing is stored that the next requests could build on
+	case w.DryRun: // nothing is stored that the next requests could build on
 		return live, live, nil
 	}
 	if before, err = w.current(ctx, live); err != nil {
@@ -94,7 +94,7 @@ func (w withdrawal) applyNothing(ctx context.Context, live client.Object) (clien
 		return nil, w.Subject.Unencodable(err)
 	}
 	answer, err := w.server.Patch(ctx, fault.Releasing, types.ApplyPatchType, body, client.ForceOwnership)
-	if w.dryRun || !fault.IsUnconvertible(err) {
+	if w.DryRun || !fault.IsUnconvertible(err) {
 		return answer, err
 	}
 	if _, err = w.makeConvertible(ctx, live, err); err != nil {
@@ -178,7 +178,7 @@ func (w withdrawal) removeOurFinalizers(ctx context.Context, live client.Object)
 // between our read of before and the answer after. Fields that this apply added are removed. Older
 // fields came to the other controller with the object, and stay.
 func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) error {
-	if w.dryRun {
+	if w.DryRun {
 		return w.foreignError(after)
 	}
 	added, _ := managedfields.Split(w.Operator.Fields(after), func(path fieldpath.Path) bool {
@@ -190,7 +190,7 @@ func (w withdrawal) withdraw(ctx context.Context, before, after client.Object) e
 // leaveForeign finishes a withdrawal from live, which is not ours, and returns an error.
 func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error {
 	known, _ := w.memory.Foreign.Get(w.OwnedID())
-	if known.Added == nil || known.Snapshot.UID != live.GetUID() || w.dryRun {
+	if known.Added == nil || known.Snapshot.UID != live.GetUID() || w.DryRun {
 		return w.foreignError(live)
 	}
 	complete, err := w.server.Reread(ctx, live)

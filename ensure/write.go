@@ -40,7 +40,7 @@ func (c *child) create(ctx context.Context) (layer.Outcome, error) {
 	}
 	c.confirm(answer)
 	found := layer.Outcome{Live: answer, Operation: layer.Created, Cause: layer.Missing}
-	if c.dryRun {
+	if c.DryRun {
 		return found, nil
 	}
 	if isRecreated {

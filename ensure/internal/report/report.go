@@ -51,9 +51,9 @@ func (r *Reporter) Wrote(ctx context.Context, c *layer.Child, found layer.Outcom
 	r.Recorder.Eventf(regarding, related, corev1.EventTypeNormal, reason, string(found.Operation), "%s", describeWrite(c, found))
 }
 
-// Ended counts the requests of a call by its operation and cause, and records an event about a failure that a person has to
-// resolve, if the failure is the first of its reason or has another text than the last one. It counts contests that begin. lastRead is the object as it was
-// read last, or nil.
+// Ended counts the requests of a call by its operation and cause, and a contest that begins. It records an event about a
+// failure that a person has to resolve, if the failure is the first of its reason or has another text than the last one.
+// lastRead is the object as it was read last, or nil.
 func (r *Reporter) Ended(c *layer.Child, requests int, lastRead client.Object, found layer.Outcome, err error) {
 	failure, ok := errors.AsType[*fault.Error](err)
 	switch {
