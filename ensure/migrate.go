@@ -261,14 +261,16 @@ func (u update) checkRetired(live client.Object) error {
 			return err
 		}
 		if u.isPartIn(live)(steps) {
-			return u.Subject.Refuse(u.retire[at], "is given to ensure.Retire, but the API server does not merge the list around it: name the list")
+			return u.Subject.Refuse(u.retire[at], "is given to ensure.Retire, "+
+				"but the API server does not merge the list around it: name the list")
 		}
 		for _, entry := range u.rules().Removable(live) {
 			fields := managedfields.OwnedBy(&entry)
 			for n := depth; n < len(steps)-1; n++ {
 				if hasItem, _ := fields.At(steps[:n+1]); hasItem && found(steps[:n]).IsList() {
 					item := firstSteps(u.retire[at], n+1)
-					return u.Subject.Refuse(u.retire[at], "is given to ensure.Retire, but "+item+" goes as a whole: give ensure.Retire "+item)
+					return u.Subject.Refuse(u.retire[at], "is given to ensure.Retire, "+
+						"but "+item+" goes as a whole: give ensure.Retire "+item)
 				}
 			}
 		}

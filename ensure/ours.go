@@ -148,7 +148,7 @@ func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
-			entry.Manager == c.Operator.FieldOwner || slices.Contains(c.Older, entry.Manager) || slices.Contains(c.Operator.Former, entry.Manager) {
+			slices.Contains(c.Operator.Names(), entry.Manager) || slices.Contains(c.Older, entry.Manager) {
 			continue
 		}
 		if ownsReference(entry, controller) {

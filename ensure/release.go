@@ -260,8 +260,9 @@ func (u update) checkLeft(live client.Object, before *managedfields.Patch) error
 			return err
 		}
 		if u.isPart(live, left.Steps, depth) {
-			return u.Subject.Refuse(left.Path, "is given to "+left.Option+", but the next apply would remove it, because the API server merges it "+
-				"as part of a larger value: name the list or the map around it, or the item by all its keys")
+			return u.Subject.Refuse(left.Path, "is given to "+left.Option+", but the next apply would remove it, "+
+				"because the API server merges it as part of a larger value: "+
+				"name the list or the map around it, or the item by all its keys")
 		}
 		for n := depth; n < len(left.Steps)-1; n++ {
 			if found(left.Steps[:n]).IsList() && own.OwnsAt(left.Steps[:n+1]) {

@@ -249,7 +249,7 @@ type memberKey struct {
 func memberOf(c *child) memberKey { return memberKey{c.Kind.GVK.GroupKind(), c.Subject.Key} }
 
 func (e *Ensurer) newSet(owner client.Object, children []client.Object, o options) (*set, error) {
-	if err := checkSetOptions(e, children, o); err != nil {
+	if err := checkSetOptions(children, o); err != nil {
 		return nil, err
 	}
 	s := &set{prunesOnceReady: o.pruneReady}
@@ -284,7 +284,7 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 }
 
 // checkSetOptions refuses options that have no effect in a Set.
-func checkSetOptions(e *Ensurer, children []client.Object, o options) error {
+func checkSetOptions(children []client.Object, o options) error {
 	switch {
 	case o.controlled:
 		return refuseCall(ownerTwice)

@@ -301,7 +301,8 @@ func (u update) changedByOthers(live, answer client.Object, after managedfields.
 // which these fields were taken after the apply.
 func (u update) hasLostEntry(live client.Object, from []string) bool {
 	known, ok := u.record(live)
-	isTold := u.Kind.IsReset(live) || managedfields.IsDisowned(live, u.Operator.FieldOwner) || slices.Contains(from, migrate.BeforeFirstApply)
+	isTold := u.Kind.IsReset(live) || managedfields.IsDisowned(live, u.Operator.FieldOwner) ||
+		slices.Contains(from, migrate.BeforeFirstApply)
 	return ok && known.Entry != "" && isTold
 }
 

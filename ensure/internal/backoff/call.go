@@ -5,13 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/trueup-go/trueup/ensure/internal/layer"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
