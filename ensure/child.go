@@ -112,7 +112,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	return c, err
 }
 
-// connect makes the server of a child whose desired state, key and controller are known.
+// connect makes what sends and watches the requests of a child whose desired state, key and controller are known.
 func (c *child) connect() {
 	c.backoff = backoff.Call{
 		Table: c.attempts, Name: c.call, Child: &c.Child, Options: &c.options, Clock: c.clock,

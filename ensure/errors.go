@@ -115,7 +115,7 @@ func published(err error) error {
 	}
 	return &Error{
 		Operation: f.Operation, Kind: f.Kind, Key: f.Key, Reason: f.Reason, Paths: f.Paths, Rival: f.Rival, After: f.After,
-		class: f.Class, detail: f.Detail, cause: f.Cause, isKnown: f.IsKnown, isRace: f.IsRace,
+		class: f.Class, detail: f.Detail, cause: published(f.Cause), isKnown: f.IsKnown, isRace: f.IsRace,
 	}
 }
 

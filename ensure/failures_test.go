@@ -240,6 +240,26 @@ func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch}, s.verbs()))
 }
 
+// While a call backs off, it rehearses nothing and writes nothing.
+func TestNoRehearsalDuringTheBackOff(t *testing.T) {
+	s, clock := newServer(), newClock()
+	s.createOld(t, legacyConfigMap())
+	e := newEnsurer(s, ensure.WithClock(clock))
+	refusal := status(429, metav1.StatusReasonTooManyRequests)
+	s.answers = []error{nil, refusal}
+	retire := func() error {
+		_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.Retire("data[dropped]"))
+		return err
+	}
+	require.ErrorIs(t, retire(), refusal)
+	require.Empty(t, cmp.Diff([]string{"get", "get", "trial", entryPatch}, s.verbs()))
+	require.ErrorIs(t, retire(), refusal)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "the cache is read")
+
+	clock.SetTime(clock.Now().Add(time.Minute))
+	require.NoError(t, retire())
+}
+
 // Digests of other operators are no part of what desired specifies, yet they are sent.
 func TestDigestsThatCannotBeSent(t *testing.T) {
 	s := newServer()

@@ -84,19 +84,19 @@ type Operation string
 // The operations. Unchanged may have taken a request: the API server then confirmed that no change was
 // needed.
 const (
-	Unchanged Operation = Operation(layer.Unchanged)
-	Created   Operation = Operation(layer.Created)
-	Updated   Operation = Operation(layer.Updated)
+	Unchanged Operation = "Unchanged"
+	Created   Operation = "Created"
+	Updated   Operation = "Updated"
 	// Recreated means that the child was deleted and created again, which only Recreate allows.
-	Recreated Operation = Operation(layer.Recreated)
+	Recreated Operation = "Recreated"
 	// Deleting and Gone are results of Absent and of pruning. Deleting without a Cause means that
 	// somebody else, or an earlier call, sent the delete. With IfExists, Gone means that the object
 	// does not exist.
-	Deleting Operation = Operation(layer.Deleting)
-	Gone     Operation = Operation(layer.Gone)
+	Deleting Operation = "Deleting"
+	Gone     Operation = "Gone"
 	// Released is a result of Absent and of pruning, too: the object stays, because we did not create it,
 	// and has none of our fields. With a Cause, this call gave up our fields.
-	Released Operation = Operation(layer.Released)
+	Released Operation = "Released"
 )
 
 // A Cause is the reason for a write of a child.
@@ -104,17 +104,17 @@ type Cause string
 
 const (
 	// Missing means that the child did not exist.
-	Missing Cause = Cause(layer.Missing)
+	Missing Cause = "Missing"
 	// DesiredChanged means that desired has another digest than the child, or was never applied to it.
-	DesiredChanged Cause = Cause(layer.DesiredChanged)
+	DesiredChanged Cause = "DesiredChanged"
 	// Drifted means that somebody changed a field that desired specifies.
-	Drifted Cause = Cause(layer.Drifted)
+	Drifted Cause = "Drifted"
 	// Adopted means that the child was not ours and Adopt was given.
-	Adopted Cause = Cause(layer.Adopted)
+	Adopted Cause = "Adopted"
 	// Migrated means that fields of a manager named by MigrateFrom, or of a former field owner, became ours.
-	Migrated Cause = Cause(layer.Migrated)
+	Migrated Cause = "Migrated"
 	// Unwanted means that Absent or pruning sent the delete, or gave up our fields, in this call.
-	Unwanted Cause = Cause(layer.Unwanted)
+	Unwanted Cause = "Unwanted"
 )
 
 // A Change is a path that a write changed, such as spec.replicas,

@@ -14,10 +14,8 @@ import (
 	"github.com/trueup-go/trueup/internal/migrate"
 )
 
-const (
-	// hiddenAfter is the lag after which a cache counts as hiding a child.
-	hiddenAfter = 2 * time.Minute
-)
+// hiddenAfter is the lag after which a cache counts as hiding a child.
+const hiddenAfter = 2 * time.Minute
 
 // read returns the object through the client, usually a cached copy, or nil if there is none.
 func (c *child) read(ctx context.Context) (client.Object, error) {
@@ -65,7 +63,7 @@ var whyHidden = "it exists, but the operator's cache has not shown it for " + hi
 	": it lacks a label by which the cache selects, is in a namespace that the cache leaves out, or the watch has stopped, " +
 	"which a restart of the operator corrects"
 
-// loadRecord looks up the last confirmed state. Without one, o.last is empty.
+// loadRecord looks up the last confirmed state. Without one, c.last is empty.
 func (c *child) loadRecord() { c.last = c.memory.Record(c.OwnedID()) }
 
 // record returns the record of live, and whether there is one.

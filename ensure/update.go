@@ -86,6 +86,7 @@ func (u update) rehearse(ctx context.Context, live client.Object) (application, 
 	tried.DryRun, tried.server.DryRun = true, true
 	defer func() {
 		u.child.isCreatable, u.child.isDriftRefused = tried.isCreatable, tried.isDriftRefused // for a recreation
+		u.child.isUndecided = tried.isUndecided
 		u.child.server.Requests = tried.server.Requests
 	}()
 	r := repair{child: &tried}
@@ -167,7 +168,10 @@ func (u update) finish(
 func (u update) applyOrRepair(ctx context.Context, live client.Object, cause layer.Cause) (application, error) {
 	applied, err := u.applyDesired(ctx, live.GetUID())
 	if fault.IsUnconvertible(err) {
-		live, applied, err = u.applyConvertible(ctx, live, err)
+		var converted client.Object
+		if converted, applied, err = u.applyConvertible(ctx, live, err); converted != nil {
+			live = converted
+		}
 	}
 	if err == nil {
 		done, err := u.removeSources(ctx, application{before: live, after: applied})
@@ -183,13 +187,14 @@ func (u update) applyOrRepair(ctx context.Context, live client.Object, cause lay
 	if err := r.observe(ctx, live.GetUID()); err != nil {
 		return application{}, err
 	}
-	if r.live.GetResourceVersion() != live.GetResourceVersion() {
-		// What was refused may be over: another process repaired the object at the same time.
+	if r.live.GetResourceVersion() != live.GetResourceVersion() && !r.merge.LosesEmptyLists() {
+		// The refusal may be over: another process repaired the object at the same time.
 		switch ok, err := r.dryRunWithout(ctx, nil); {
-		case err != nil:
-			return application{}, err
+		case err != nil: // the search says why
 		case ok:
 			return application{}, u.Subject.Conflict("apply", "it was changed meanwhile", r.refusal)
+		default:
+			r.refusal = r.lastRefusal
 		}
 	}
 	return r.run(ctx)

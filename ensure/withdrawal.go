@@ -200,9 +200,6 @@ func (w withdrawal) leaveForeign(ctx context.Context, live client.Object) error 
 	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || w.IsWanted(controller) {
 		return w.foreignError(live) // the other controller released the object meanwhile
 	}
-	if _, err := w.withDigest(); err != nil {
-		return err
-	}
 	return w.withdrawAdded(ctx, complete, known.Added)
 }
 

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/canon"
 )
@@ -81,9 +82,11 @@ func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
 	if !c.controlled {
 		return nil
 	}
-	// A failed read, as without the verb get, does not keep the drift from being repaired.
-	if _, end, _ := c.server.ReadOwner(ctx, c.owner, c.Controller); end != "" {
+	switch _, end, err := c.server.ReadOwner(ctx, c.owner, c.Controller); {
+	case fault.IsKnown(err):
+		return err
+	case end != "":
 		return c.Subject.Fail(ErrOwnerTerminating, operation, ownerName(c.owner)+" "+end)
 	}
-	return nil
+	return nil // A failed read, as without the verb get, does not keep the drift from being repaired.
 }

@@ -48,11 +48,14 @@ func (c *Call) Begin(live client.Object) { c.isRead, c.initial = true, live }
 
 // Allow returns the error of the last attempt of the same call, until it may be sent again.
 func (c *Call) Allow() error {
+	if c.Child.DryRun {
+		return nil
+	}
 	known, ok := c.Table.Get(c.key())
 	if !ok || !known.Counts(c.inputs(), c.Clock.Now()) {
 		return nil
 	}
-	c.previous = &known
+	c.previous = new(known)
 	left := known.Left(c.isInitial, c.Clock.Now())
 	failed, ok := errors.AsType[*fault.Error](known.Err)
 	if left <= 0 || !ok {
@@ -67,7 +70,7 @@ func (c *Call) Allow() error {
 // HasFailed reports whether the last attempt failed at a request.
 func (c *Call) HasFailed() bool { return c.previous != nil && c.previous.Count > 0 }
 
-// End notes the end of a call that sent requests, and returns its error. isUndecided means that the API server could not
+// End notes the end of a call that sent so many requests, and returns its error. isUndecided means that the API server could not
 // judge the state that it refused.
 func (c *Call) End(err error, requests int, isUndecided bool) error {
 	failed, ok := errors.AsType[*fault.Error](err)
@@ -81,7 +84,8 @@ func (c *Call) End(err error, requests int, isUndecided bool) error {
 	case errors.Is(err, fault.ErrContested):
 		failed.IsKnown = requests == 0
 	case requests == 0:
-		failed.IsKnown = c.Table.NoteRepeat(c.key(), c.inputs(), failed, c.Clock.Now())
+		noted := *failed // another pass may read it
+		failed.IsKnown = c.Table.NoteRepeat(c.key(), c.inputs(), &noted, c.Clock.Now())
 	default:
 		failed.After = c.noteFailure(failed, requests, isUndecided)
 	}
@@ -104,8 +108,9 @@ func (c *Call) forget(requests int) {
 // noteFailure remembers an error and returns how long to wait.
 func (c *Call) noteFailure(err *fault.Error, requests int, isUndecided bool) time.Duration {
 	content, _ := c.initialContent()
+	noted := *err // another pass may read it
 	return c.Table.NoteFailure(c.key(), c.inputs(), Failure{
-		Err: err, Requests: requests, Content: content,
+		Err: &noted, Requests: requests, Content: content,
 		IsRace: isRace(err), IsTerminating: errors.Is(err, fault.ErrTerminating),
 		IsFinal: c.isFinal(err, requests, isUndecided),
 		IsBusy:  isUndecided || errors.Is(err, fault.ErrAPI) && !answer.IsFinal(err) && !apierrors.IsConflict(err),

@@ -1,7 +1,7 @@
 // Package contest decides when writing a child stops being useful, because somebody reverts each
 // write: another program, another caller in the same process, or the caller itself, whose desired
-// state is another in each call. From the writes and reverts, the package derives a verdict. It sends
-// no request and reads no clock.
+// state is another in each call. From the writes and reverts, a Table derives a verdict: it sends
+// no request and reads no clock. A Guard asks the Table on behalf of a call.
 //
 // A contest begins with the fifth revert of one field within two minutes, with the fifth deletion,
 // or when callers of this process keep superseding each other's desired states. Nothing is written

@@ -26,7 +26,7 @@ var (
 	ErrAPI              = errors.New("request failed")
 )
 
-// Reasons are condition reasons by class. The reason of ErrAPI comes from the API server.
+// reasons are condition reasons by class. The reason of ErrAPI comes from the API server.
 var reasons = map[error]string{
 	ErrRefused:          "Refused",
 	ErrOwnerTerminating: "OwnerTerminating",

@@ -167,7 +167,7 @@ func (k *Kind) IsReset(live client.Object) bool {
 	return k.isManaged.Load() && !managedfields.HasAny(live)
 }
 
-// NoteManaged remembers whether copies of this kind come with managed fields.
+// NoteManaged remembers that copies of this kind come with managed fields.
 func (k *Kind) NoteManaged(live client.Object) {
 	if !k.isManaged.Load() && managedfields.HasAny(live) {
 		k.isManaged.Store(true)

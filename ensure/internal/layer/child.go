@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
-// A Child is the object that a call is about. Nothing changes it once package ensure has made it.
+// A Child is the object that a call is about, with its desired state. A layer only reads it.
 type Child struct {
 	Kind     *kinds.Kind
 	Subject  fault.Subject

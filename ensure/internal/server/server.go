@@ -48,7 +48,7 @@ type Session struct {
 	LastRead client.Object // the object as it was read last, or nil
 }
 
-// A Gate is asked before the first request of a call. If it returns an error, the call sends nothing.
+// A Gate is asked before each read of the cache and each request, until one is sent. If it returns an error, that is not sent.
 type Gate interface{ Allow() error }
 
 // DryRun makes a single write a dry run. The client does not wait until its cache shows the write.
@@ -82,7 +82,7 @@ func (s *Session) begin() error {
 
 // allow asks the Gate. A call that has begun to send goes on.
 func (s *Session) allow() error {
-	if s.Requests > 0 || s.DryRun {
+	if s.Requests > 0 {
 		return nil
 	}
 	return s.Gate.Allow()
