@@ -96,7 +96,7 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	}
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.Desired, c.call = c.Kind.Empty(obj), backoff.Absent
-	if c.controlled {
+	if c.Owner != nil {
 		err = c.stampOwner()
 	} else if obj.GetResourceVersion() == "" { // else anybody may have set it
 		c.Controller = metav1.GetControllerOfNoCopy(obj)
@@ -214,7 +214,7 @@ func (r *removal) finish(ctx context.Context, found layer.Outcome, err error) (l
 		found, err = r.contest.Superseded(nil, found)
 	}
 	err = r.backoff.End(err, r.server.Requests, false)
-	r.reporter.Ended(&r.Child, r.server.Requests, r.server.LastRead, found, err)
+	r.reporter.Ended(&r.server, found, err)
 	return found, err
 }
 

@@ -62,8 +62,8 @@ func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
 	if err := c.options.check(&c.Subject); err != nil {
 		return nil, err
 	}
-	if c.controlled && c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.owner)+" is being deleted")
+	if c.Owner != nil && c.Owner.GetDeletionTimestamp() != nil {
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.Owner)+" is being deleted")
 	}
 	if err := place(&c.Child, desired); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	if err != nil {
 		return nil, c.unknownKindError("it", err)
 	}
-	if c.controlled {
+	if o.controlled {
 		err = e.checkOwner(&c.Child, o.owner)
 		c.Owner = o.owner
 	}
@@ -118,11 +118,10 @@ func (c *child) connect() {
 		Table: c.attempts, Name: c.call, Child: &c.Child, Options: &c.options, Clock: c.clock,
 	}
 	c.contest = contest.Guard{
-		Table: c.contests, Child: &c.Child, Server: &c.server, Memory: c.memory, Clock: c.clock, Older: c.Older,
+		Table: c.contests, Child: &c.Child, Server: &c.server, Clock: c.clock,
 	}
 	c.server = server.Session{
-		Client: c.client, Reader: c.reader, FieldOwner: c.Operator.FieldOwner, Kind: c.Kind, Subject: &c.Subject,
-		ID: c.OwnedID(), Memory: c.memory, Like: c.Desired, Gate: &c.backoff, DryRun: c.DryRun,
+		Client: c.client, Reader: c.reader, Memory: c.memory, Child: &c.Child, Gate: &c.backoff,
 	}
 }
 
@@ -223,7 +222,7 @@ func (c *child) stamp(desired client.Object) error {
 		maps.Copy(labels, c.labels)
 		c.Desired.SetLabels(labels)
 	}
-	if !c.controlled {
+	if c.Owner == nil {
 		c.Controller = metav1.GetControllerOfNoCopy(c.Desired)
 	} else if err := c.stampOwner(); err != nil {
 		return err
@@ -233,7 +232,7 @@ func (c *child) stamp(desired client.Object) error {
 }
 
 func (c *child) stampOwner() error {
-	owner, err := c.kinds.Of(c.owner)
+	owner, err := c.kinds.Of(c.Owner)
 	if err != nil {
 		return c.unknownKindError("the owner given to ensure.ControlledBy", err)
 	}
@@ -241,8 +240,8 @@ func (c *child) stampOwner() error {
 	controller := metav1.OwnerReference{
 		APIVersion:         owner.APIVersion,
 		Kind:               owner.GVK.Kind,
-		Name:               c.owner.GetName(),
-		UID:                c.owner.GetUID(),
+		Name:               c.Owner.GetName(),
+		UID:                c.Owner.GetUID(),
 		Controller:         yes,
 		BlockOwnerDeletion: yes,
 	}
@@ -323,7 +322,5 @@ func (c *child) withDigest() (canon.Object, error) {
 }
 
 func (c *child) digestError(err error) *fault.Error {
-	refusal := c.Subject.Refuse("", "cannot compute or store its digest: "+err.Error())
-	refusal.Cause = err
-	return refusal
+	return c.Subject.RefuseBecause(err, "cannot compute or store its digest: "+err.Error())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // An apply that empties a list with keys, or a set, removes the list with its last item, and a struct with the last field
@@ -125,6 +126,6 @@ func (u update) emptyListsOfDesired(live client.Object) ([]fieldpath.Path, error
 	}
 	return slices.DeleteFunc(obstacle.EmptyLists(desired.Object, u.Operator.Fields(live)), func(path fieldpath.Path) bool {
 		steps := managedfields.Steps(path)
-		return slices.ContainsFunc(u.Left, func(left layer.LeftPath) bool { return hasPrefix(left.Steps, steps) })
+		return slices.ContainsFunc(u.Left, func(left layer.LeftPath) bool { return paths.HasPrefix(left.Steps, steps) })
 	}), nil
 }

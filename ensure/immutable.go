@@ -135,7 +135,3 @@ func mayMeet(a, b []string) bool {
 	}
 	return true
 }
-
-func hasPrefix(steps, prefix []string) bool {
-	return len(steps) >= len(prefix) && slices.Equal(steps[:len(prefix)], prefix)
-}

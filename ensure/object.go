@@ -58,7 +58,7 @@ func (c *child) ensure(ctx context.Context) (layer.Outcome, error) {
 		found, err = layer.Outcome{Operation: layer.Gone}, nil
 	}
 	err = c.backoff.End(err, c.server.Requests, c.isUndecided)
-	c.reporter.Ended(&c.Child, c.server.Requests, c.server.LastRead, found, err)
+	c.reporter.Ended(&c.server, found, err)
 	if errors.Is(err, ErrContested) {
 		observer.Report(ctx, published(err))
 	}

@@ -144,11 +144,11 @@ func (c *child) foreignError(live client.Object) error {
 // reference to the controller of live: they created live for the same owner.
 func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
 	var appliers []string
-	entries := managedfields.Entries(live)
+	entries, names := managedfields.Entries(live), append(c.Operator.Names(), c.Older...)
 	for i := range entries {
 		entry := &entries[i]
 		if entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" ||
-			slices.Contains(c.Operator.Names(), entry.Manager) || slices.Contains(c.Older, entry.Manager) {
+			slices.Contains(names, entry.Manager) {
 			continue
 		}
 		if ownsReference(entry, controller) {

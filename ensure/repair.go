@@ -331,7 +331,7 @@ func (r *repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) 
 	if err != nil {
 		return nil, r.Subject.Unencodable(err)
 	}
-	applied, err := r.server.Apply(ctx, "apply", r.Digest, body)
+	applied, err := r.server.Apply(ctx, "apply", body)
 	if err != nil {
 		return nil, err
 	}

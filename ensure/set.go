@@ -331,7 +331,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 				}
 				if err != nil {
 					err = r.backoff.End(err, r.server.Requests, false)
-					r.reporter.Ended(&r.Child, r.server.Requests, r.server.LastRead, layer.Outcome{}, err)
+					r.reporter.Ended(&r.server, layer.Outcome{}, err)
 					return removed, err
 				}
 				isOwnerCurrent = true
@@ -363,10 +363,10 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 	if err != nil {
 		return nil, err
 	}
-	if c.owner.GetDeletionTimestamp() != nil {
-		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.owner)+" is being deleted")
+	if c.Owner.GetDeletionTimestamp() != nil {
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.Owner)+" is being deleted")
 	}
-	c.Subject.Key.Namespace, c.Subject.Key.Name = c.owner.GetNamespace(), ""
+	c.Subject.Key.Namespace, c.Subject.Key.Name = c.Owner.GetNamespace(), ""
 	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
 	c.Desired, c.call = c.Kind.Empty(like), backoff.Prune
 	r := &removal{withdrawal{c}}
@@ -420,7 +420,7 @@ func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list, r.server.List(ctx, list, r.owner.GetNamespace())
+	return list, r.server.List(ctx, list, r.Owner.GetNamespace())
 }
 
 // emptyList returns a new list to read into.
@@ -502,7 +502,7 @@ func (r *removal) discard(ctx context.Context, live client.Object) (layer.Outcom
 // cache that is behind, such as that of a replica that has just become the leader, shows an
 // older one, which may want other children.
 func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
-	switch current, end, err := r.server.ReadOwner(ctx, r.owner, r.Controller); {
+	switch current, end, err := r.server.ReadOwner(ctx); {
 	case fault.IsKnown(err):
 		return err
 	case err != nil:
@@ -510,12 +510,12 @@ func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 		if r.kinds.IsSensitive(schema.FromAPIVersionAndKind(r.Controller.APIVersion, r.Controller.Kind).GroupKind()) {
 			failed.Detail = answer.Describe(err)
 		}
-		failed.Detail = strings.TrimSuffix("cannot read "+ownerName(r.owner)+": "+failed.Detail, ": ")
+		failed.Detail = strings.TrimSuffix("cannot read "+ownerName(r.Owner)+": "+failed.Detail, ": ")
 		return failed
 	case end != "":
-		return r.Subject.Conflict("prune", ownerName(r.owner)+" "+end, nil)
-	case isChanged(r.owner, current):
-		return r.Subject.Conflict("prune", ownerName(r.owner)+" was changed meanwhile", nil)
+		return r.Subject.Conflict("prune", ownerName(r.Owner)+" "+end, nil)
+	case isChanged(r.Owner, current):
+		return r.Subject.Conflict("prune", ownerName(r.Owner)+" was changed meanwhile", nil)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (u update) latest(ctx context.Context, live client.Object) (client.Object, 
 // rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
 func (u update) rehearse(ctx context.Context, live client.Object) (application, error) {
 	tried := *u.child
-	tried.DryRun, tried.server.DryRun = true, true
+	tried.DryRun, tried.server.Child = true, &tried.Child
 	defer func() {
 		u.child.isCreatable, u.child.isDriftRefused = tried.isCreatable, tried.isDriftRefused // for a recreation
 		u.child.isUndecided = tried.isUndecided
@@ -168,9 +168,8 @@ func (u update) finish(
 func (u update) applyOrRepair(ctx context.Context, live client.Object, cause layer.Cause) (application, error) {
 	applied, err := u.applyDesired(ctx, live.GetUID())
 	if fault.IsUnconvertible(err) {
-		var converted client.Object
-		if converted, applied, err = u.applyConvertible(ctx, live, err); converted != nil {
-			live = converted
+		if live, applied, err = u.applyConvertible(ctx, live, err); live == nil {
+			return application{}, err
 		}
 	}
 	if err == nil {
@@ -201,7 +200,7 @@ func (u update) applyOrRepair(ctx context.Context, live client.Object, cause lay
 }
 
 // applyConvertible applies desired to live again, after a refusal that fault.IsUnconvertible, and
-// returns the object before and after.
+// returns the object before and after. Without an object before, nothing was applied.
 func (u update) applyConvertible(ctx context.Context, live client.Object, refusal error) (before, after client.Object, err error) {
 	if u.DryRun {
 		return u.dryRunConvertible(ctx, live, refusal)

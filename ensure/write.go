@@ -35,7 +35,7 @@ func (c *child) create(ctx context.Context) (layer.Outcome, error) {
 	if err != nil {
 		return layer.Outcome{}, c.Subject.Unencodable(err)
 	}
-	answer, err := c.server.Apply(ctx, "create", c.Digest, body)
+	answer, err := c.server.Apply(ctx, "create", body)
 	if err != nil {
 		return layer.Outcome{}, err
 	}
@@ -58,7 +58,7 @@ func (c *child) applyDesired(ctx context.Context, uid types.UID, opts ...client.
 		return nil, err
 	}
 	c.lastApply = body
-	return c.server.Apply(ctx, "apply", c.Digest, body, opts...)
+	return c.server.Apply(ctx, "apply", body, opts...)
 }
 
 // bodyToApply returns the apply of desired to the live object with this UID.
@@ -79,14 +79,14 @@ func (c *child) bodyToApply(uid types.UID) ([]byte, error) {
 // collector may have deleted the one, or removed the other, because the owner was deleted, and would delete the live object
 // with an owner that is gone. The cache may show the owner's end later.
 func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
-	if !c.controlled {
+	if c.Owner == nil {
 		return nil
 	}
-	switch _, end, err := c.server.ReadOwner(ctx, c.owner, c.Controller); {
+	switch _, end, err := c.server.ReadOwner(ctx); {
 	case fault.IsKnown(err):
 		return err
 	case end != "":
-		return c.Subject.Fail(ErrOwnerTerminating, operation, ownerName(c.owner)+" "+end)
+		return c.Subject.Fail(ErrOwnerTerminating, operation, ownerName(c.Owner)+" "+end)
 	}
 	return nil // A failed read, as without the verb get, does not keep the drift from being repaired.
 }

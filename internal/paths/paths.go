@@ -9,6 +9,7 @@ package paths
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -44,6 +45,11 @@ func Steps(text string) []string {
 		}
 	}
 	return steps
+}
+
+// HasPrefix reports whether steps begin with prefix.
+func HasPrefix(steps, prefix []string) bool {
+	return len(steps) >= len(prefix) && slices.Equal(steps[:len(prefix)], prefix)
 }
 
 // Member returns the path of a member of the object at parent.

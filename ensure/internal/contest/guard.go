@@ -20,9 +20,7 @@ type Guard struct {
 	Table  *Table
 	Child  *layer.Child
 	Server *server.Session
-	Memory *memory.Memory
 	Clock  clock.PassiveClock
-	Older  []string // field managers of earlier versions of the operator
 
 	hasTry bool           // the call may write during a contest
 	before memory.Applied // the desired state that was applied before this call wrote, for whichever owner
@@ -47,7 +45,7 @@ func (g *Guard) IsWaiting() bool { return g.Table.IsWaiting(g.call()) }
 
 // Try fails if a contest forbids to write now. If a try is due, this call has it.
 func (g *Guard) Try() error {
-	g.before, _ = g.Memory.Applied.Get(g.Child.ID())
+	g.before, _ = g.Server.Memory.Applied.Get(g.Child.ID())
 	verdict := g.Table.Try(g.call())
 	g.hasTry = g.hasTry || verdict.HasTry
 	return g.errorOf(verdict)
@@ -98,7 +96,8 @@ func (g *Guard) errorOf(verdict Verdict) error {
 	if !verdict.Contested {
 		return nil
 	}
-	out := g.Child.Subject.Fail(fault.ErrContested, verdict.Operation, verdict.Text(g.Child.Operator.FieldOwner, g.Older), verdict.Paths...)
+	text := verdict.Text(g.Child.Operator.FieldOwner, g.Child.Older)
+	out := g.Child.Subject.Fail(fault.ErrContested, verdict.Operation, text, verdict.Paths...)
 	out.Rival, out.After, out.BeginsContest = verdict.Rival, verdict.Wait, verdict.Begins
 	return out
 }

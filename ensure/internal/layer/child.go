@@ -91,7 +91,7 @@ func (c *Child) IsRetired(path string) bool {
 	}
 	steps := paths.Steps(path)
 	return slices.ContainsFunc(c.Retired, func(retired []string) bool {
-		return len(steps) >= len(retired) && slices.Equal(steps[:len(retired)], retired)
+		return paths.HasPrefix(steps, retired)
 	})
 }
 

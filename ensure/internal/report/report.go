@@ -21,6 +21,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/answer"
 )
 
@@ -53,21 +54,21 @@ func (r *Reporter) Wrote(ctx context.Context, c *layer.Child, found layer.Outcom
 
 // Ended counts the requests of a call by its operation and cause, and a contest that begins. It records an event about a
 // failure that a person has to resolve, if the failure is the first of its reason or has another text than the last one.
-// lastRead is the object as it was read last, or nil.
-func (r *Reporter) Ended(c *layer.Child, requests int, lastRead client.Object, found layer.Outcome, err error) {
+func (r *Reporter) Ended(s *server.Session, found layer.Outcome, err error) {
+	c := s.Child
 	failure, ok := errors.AsType[*fault.Error](err)
 	switch {
 	case c.DryRun:
 	case err == nil:
 		r.Memory.Reported.Remove(c.OwnedID())
 	case ok && needsPerson(failure) && r.isNews(c, failure):
-		r.recordWarning(c, failure, lastRead)
+		r.recordWarning(c, failure, s.LastRead)
 	}
 	if ok && failure.BeginsContest {
 		contestsTotal().WithLabelValues(c.Kind.GVK.Group, c.Kind.GVK.Kind).Inc()
 	}
-	if requests > 0 { // most calls send none
-		countRequests(c.Kind.GVK, requests, found, err)
+	if s.Requests > 0 { // most calls send none
+		countRequests(c.Kind.GVK, s.Requests, found, err)
 	}
 }
 

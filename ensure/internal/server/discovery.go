@@ -27,8 +27,8 @@ func (s *Session) endlessWait(operation string) error {
 	if !s.isUnknownToDiscovery() {
 		return nil
 	}
-	missing := &meta.NoKindMatchError{GroupKind: s.Kind.GVK.GroupKind(), SearchedVersions: []string{s.Kind.GVK.Version}}
-	return s.Subject.Request(operation, missing)
+	missing := &meta.NoKindMatchError{GroupKind: s.Child.Kind.GVK.GroupKind(), SearchedVersions: []string{s.Child.Kind.GVK.Version}}
+	return s.Child.Subject.Request(operation, missing)
 }
 
 // isUnknownToDiscovery reports whether discovery answers completely now and does not list the kind in
@@ -43,11 +43,11 @@ func (s *Session) isUnknownToDiscovery() bool {
 	if _, caches := mapper.(meta.ResettableRESTMapper); caches || object.IsNil(mapper) {
 		return false
 	}
-	_, _ = mapper.ResourceFor(s.Kind.GVK.GroupVersion().WithResource("trueup-unknown"))
+	_, _ = mapper.ResourceFor(s.Child.Kind.GVK.GroupVersion().WithResource("trueup-unknown"))
 	// The version is asked for by itself, as the list of groups may be a second old. The mapper may
 	// answer from an older list, and drops this list if one of its versions is gone: hence twice.
-	for _, versions := range [][]string{{s.Kind.GVK.Version}, nil, nil} {
-		_, err := mapper.RESTMapping(s.Kind.GVK.GroupKind(), versions...)
+	for _, versions := range [][]string{{s.Child.Kind.GVK.Version}, nil, nil} {
+		_, err := mapper.RESTMapping(s.Child.Kind.GVK.GroupKind(), versions...)
 		if _, unknown := errors.AsType[*meta.NoKindMatchError](err); !unknown {
 			return false
 		}
@@ -57,7 +57,7 @@ func (s *Session) isUnknownToDiscovery() bool {
 
 // ReadDefinition returns the CustomResourceDefinition of the kind, or nil if the operator may not get it.
 func (s *Session) ReadDefinition(ctx context.Context) (*unstructured.Unstructured, error) {
-	mapping, err := s.Client.RESTMapper().RESTMapping(s.Kind.GVK.GroupKind(), s.Kind.GVK.Version)
+	mapping, err := s.Client.RESTMapper().RESTMapping(s.Child.Kind.GVK.GroupKind(), s.Child.Kind.GVK.Version)
 	if err != nil {
 		return nil, nil //nolint:nilerr // then nothing tells
 	}
@@ -66,12 +66,12 @@ func (s *Session) ReadDefinition(ctx context.Context) (*unstructured.Unstructure
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	err = s.Reader.Get(ctx, client.ObjectKey{Name: mapping.Resource.Resource + "." + s.Kind.GVK.Group}, definition)
+	err = s.Reader.Get(ctx, client.ObjectKey{Name: mapping.Resource.Resource + "." + s.Child.Kind.GVK.Group}, definition)
 	switch {
 	case err == nil:
 		return definition, nil
 	case answer.IsFinal(err) || answer.IsGone(err):
 		return nil, nil
 	}
-	return nil, s.Subject.Request("read", err)
+	return nil, s.Child.Subject.Request("read", err)
 }

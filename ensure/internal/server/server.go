@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
-	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
@@ -31,18 +31,13 @@ const readWait = 5 * time.Second
 // attempts bounds the tries beside others who write at the same time.
 const attempts = 5
 
-// A Session sends the requests of one call about one child.
+// A Session sends the requests of one call about one child. If the child is ensured by a dry run, all writes are dry runs.
 type Session struct {
-	Client     client.Client
-	Reader     client.Reader // reads from the API server
-	FieldOwner string
-	Kind       *kinds.Kind
-	Subject    *fault.Subject
-	ID         memory.OwnedKey // of the child
-	Memory     *memory.Memory
-	Like       client.Object // an object of the Go type that is read into
-	Gate       Gate
-	DryRun     bool // all writes are
+	Client client.Client
+	Reader client.Reader // reads from the API server
+	Memory *memory.Memory
+	Child  *layer.Child
+	Gate   Gate
 
 	Requests int           // sent so far, cached reads excepted
 	LastRead client.Object // the object as it was read last, or nil
@@ -126,7 +121,7 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, namespace st
 	}
 	if err != nil {
 		s.noteReadFailure(err)
-		return s.Subject.Request("list", err)
+		return s.Child.Subject.Request("list", err)
 	}
 	return nil
 }
@@ -148,15 +143,15 @@ func (s *Session) ReadServer(ctx context.Context) (client.Object, error) {
 }
 
 func (s *Session) get(ctx context.Context, from client.Reader, opts ...client.GetOption) (client.Object, error) {
-	live := s.Kind.Empty(s.Like)
-	switch err := from.Get(ctx, s.Subject.Key, live, opts...); {
+	live := s.Child.Kind.Empty(s.Child.Desired)
+	switch err := from.Get(ctx, s.Child.Subject.Key, live, opts...); {
 	case err == nil:
 		s.LastRead = live
 		return live, nil
 	case answer.IsGone(err):
 		return nil, nil
 	default:
-		return nil, s.Subject.Request("read", err)
+		return nil, s.Child.Subject.Request("read", err)
 	}
 }
 
@@ -167,7 +162,7 @@ func (s *Session) Reread(ctx context.Context, live client.Object) (client.Object
 		return nil, err
 	}
 	if complete == nil || complete.GetUID() != live.GetUID() {
-		return nil, s.Subject.Conflict("read", "the cache is behind", nil)
+		return nil, s.Child.Subject.Conflict("read", "the cache is behind", nil)
 	}
 	return complete, nil
 }
@@ -176,27 +171,26 @@ func (s *Session) Reread(ctx context.Context, live client.Object) (client.Object
 // have.
 func (s *Session) RereadJSON(ctx context.Context, operation string, uid types.UID) (*unstructured.Unstructured, error) {
 	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(s.Kind.GVK)
+	live.SetGroupVersionKind(s.Child.Kind.GVK)
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	switch err := s.Reader.Get(ctx, s.Subject.Key, live); {
+	switch err := s.Reader.Get(ctx, s.Child.Subject.Key, live); {
 	case answer.IsGone(err) || err == nil && live.GetUID() != uid:
-		return nil, s.Subject.Conflict(operation, "it was replaced meanwhile", err)
+		return nil, s.Child.Subject.Conflict(operation, "it was replaced meanwhile", err)
 	case err != nil:
-		return nil, s.Subject.Request("read", err)
+		return nil, s.Child.Subject.Request("read", err)
 	}
 	return live, nil
 }
 
-// ReadOwner returns the metadata of owner from the API server, and how owner came to its end: empty if it is still there.
-// The error is the client's, or the Gate's.
-func (s *Session) ReadOwner(ctx context.Context, owner client.Object, ref *metav1.OwnerReference) (
-	current *metav1.PartialObjectMetadata, end string, err error,
-) {
+// ReadOwner returns the metadata of the child's owner from the API server, and how the owner came to its end: empty if it is
+// still there. The error is the client's, or the Gate's.
+func (s *Session) ReadOwner(ctx context.Context) (current *metav1.PartialObjectMetadata, end string, err error) {
 	if err := s.begin(); err != nil {
 		return nil, "", err
 	}
+	owner, ref := s.Child.Owner, s.Child.Controller
 	current = &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind}}
 	switch err := s.Reader.Get(ctx, client.ObjectKeyFromObject(owner), current); {
 	case answer.IsGone(err):
@@ -211,17 +205,17 @@ func (s *Session) ReadOwner(ctx context.Context, owner client.Object, ref *metav
 	return current, "", nil
 }
 
-// Apply sends an apply of the desired state with a digest, by force. The API server refuses nulls that the schema of a custom
+// Apply sends an apply of the desired state, by force. The API server refuses nulls that the schema of a custom
 // kind does not allow, while a create leaves them out by itself. So the apply is sent again without them, and later applies of
 // the same desired state are sent without them at once. In a list, which may be merged with live's, they go from
 // every item: all have the same schema.
 func (s *Session) Apply(
-	ctx context.Context, operation, digest string, body []byte, opts ...client.PatchOption,
+	ctx context.Context, operation string, body []byte, opts ...client.PatchOption,
 ) (client.Object, error) {
 	opts = append(opts, client.ForceOwnership)
-	known, _ := s.Memory.Nulls.Get(s.ID)
-	if known.Digest != digest {
-		known = memory.Nulls{Digest: digest}
+	known, _ := s.Memory.Nulls.Get(s.Child.OwnedID())
+	if known.Digest != s.Child.Digest {
+		known = memory.Nulls{Digest: s.Child.Digest}
 	} else if rest := canon.WithoutNulls(body, known.Fields); rest != nil {
 		body = rest
 	}
@@ -235,7 +229,7 @@ func (s *Session) Apply(
 		return nil, err
 	}
 	known.Fields = slices.Concat(known.Fields, refused)
-	s.Memory.Nulls.Set(s.ID, known)
+	s.Memory.Nulls.Set(s.Child.OwnedID(), known)
 	return s.Patch(ctx, operation, types.ApplyPatchType, rest, opts...)
 }
 
@@ -246,12 +240,12 @@ func (s *Session) Patch(
 	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	s.Memory.Absent.Remove(s.ID.ChildKey) // also if no answer comes
-	answer := s.Kind.Empty(s.Like)
-	answer.SetNamespace(s.Subject.Key.Namespace)
-	answer.SetName(s.Subject.Key.Name)
+	s.Memory.Absent.Remove(s.Child.ID()) // also if no answer comes
+	answer := s.Child.Kind.Empty(s.Child.Desired)
+	answer.SetNamespace(s.Child.Subject.Key.Namespace)
+	answer.SetName(s.Child.Subject.Key.Name)
 	if err := s.patchInto(ctx, answer, form, patch, opts...); err != nil {
-		return nil, s.Subject.Request(operation, err)
+		return nil, s.Child.Subject.Request(operation, err)
 	}
 	return answer, nil
 }
@@ -259,11 +253,11 @@ func (s *Session) Patch(
 func (s *Session) patchInto(
 	ctx context.Context, answer client.Object, form types.PatchType, patch []byte, opts ...client.PatchOption,
 ) error {
-	opts = append([]client.PatchOption{client.FieldOwner(s.FieldOwner)}, opts...)
+	opts = append([]client.PatchOption{client.FieldOwner(s.Child.Operator.FieldOwner)}, opts...)
 	if form == types.ApplyPatchType {
 		patch = canon.YAML(patch)
 	}
-	if s.DryRun {
+	if s.Child.DryRun {
 		opts = append(opts, DryRun)
 	}
 	if object.IsPatchMisrecorded(answer) {
@@ -278,7 +272,7 @@ func (s *Session) PatchJSON(
 ) (client.Object, error) {
 	patch, err := json.Marshal(operations)
 	if err != nil {
-		return nil, s.Subject.Unencodable(err)
+		return nil, s.Child.Subject.Unencodable(err)
 	}
 	return s.Patch(ctx, operation, types.JSONPatchType, patch, opts...)
 }
@@ -301,7 +295,7 @@ func (s *Session) PatchEntries(
 			return nil, err
 		}
 	}
-	return nil, s.Subject.Conflict(operation, "it was changed meanwhile", nil)
+	return nil, s.Child.Subject.Conflict(operation, "it was changed meanwhile", nil)
 }
 
 // PatchWhileUnchanged sends the JSON patch that build returns. If others write in between, again reads the object afresh and
@@ -320,14 +314,14 @@ func (s *Session) PatchWhileUnchanged(
 			break
 		}
 	}
-	return nil, s.Subject.Conflict(operation, "it was changed meanwhile", nil)
+	return nil, s.Child.Subject.Conflict(operation, "it was changed meanwhile", nil)
 }
 
 // TryApply applies obj by a dry run, and sets obj to the API server's response. The error is the client's.
 func (s *Session) TryApply(ctx context.Context, obj *unstructured.Unstructured) error {
 	body, err := obj.MarshalJSON()
 	if err != nil {
-		return s.Subject.Unencodable(err)
+		return s.Child.Subject.Unencodable(err)
 	}
 	if err := s.begin(); err != nil {
 		return err
@@ -341,7 +335,7 @@ func (s *Session) TryCreate(ctx context.Context, obj *unstructured.Unstructured)
 	if err := s.begin(); err != nil {
 		return err
 	}
-	err := s.Client.Create(ctx, obj.DeepCopy(), DryRun, client.FieldOwner(s.FieldOwner))
+	err := s.Client.Create(ctx, obj.DeepCopy(), DryRun, client.FieldOwner(s.Child.Operator.FieldOwner))
 	if answer.IsThere(err) {
 		return nil
 	}
@@ -357,7 +351,7 @@ func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.
 	}
 	opts := []client.DeleteOption{client.Preconditions(seen), client.PropagationPolicy(policy)}
 	switch {
-	case s.DryRun:
+	case s.Child.DryRun:
 		opts = append(opts, DryRun)
 	case !isCached:
 		opts = append(opts, client.DisableReadYourWritesConsistency)
@@ -369,10 +363,10 @@ func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.
 	case answer.IsGone(err):
 		return false, nil
 	case err != nil:
-		return false, s.Subject.Request("delete", err)
+		return false, s.Child.Subject.Request("delete", err)
 	}
-	if !s.DryRun {
-		s.Memory.NoteDeletion(s.ID)
+	if !s.Child.DryRun {
+		s.Memory.NoteDeletion(s.Child.OwnedID())
 	}
 	return true, nil
 }
