@@ -172,31 +172,30 @@ func (u update) applyOrRepair(ctx context.Context, live client.Object, cause lay
 			return application{}, err
 		}
 	}
-	if err == nil {
-		done, err := u.removeSources(ctx, application{before: live, after: applied})
-		if err != nil || cause == layer.Drifted {
-			return done, err
+	before := live
+	if err != nil && fault.NamesFieldsOnly(err) {
+		r := repair{child: u.child, refusal: err}
+		if err := r.observe(ctx, live.GetUID()); err != nil {
+			return application{}, err
 		}
-		return u.restoreEmpty(ctx, done)
-	}
-	if !fault.NamesFieldsOnly(err) {
-		return application{}, err
-	}
-	r := repair{child: u.child, refusal: err}
-	if err := r.observe(ctx, live.GetUID()); err != nil {
-		return application{}, err
-	}
-	if r.live.GetResourceVersion() != live.GetResourceVersion() && !r.merge.LosesEmptyLists() {
-		// The refusal may be over: another process repaired the object at the same time.
-		switch ok, err := r.dryRunWithout(ctx, nil); {
-		case err != nil: // the search says why
-		case ok:
-			return application{}, u.Subject.Conflict("apply", "it was changed meanwhile", r.refusal)
-		default:
-			r.refusal = r.lastRefusal
+		if r.live.GetResourceVersion() != live.GetResourceVersion() {
+			// The refusal may be over: another process repaired the object at the same time.
+			before = r.typed()
+			applied, err = u.applyDesired(ctx, live.GetUID())
+		}
+		if fault.NamesFieldsOnly(err) {
+			r.refusal = err
+			return r.run(ctx)
 		}
 	}
-	return r.run(ctx)
+	if err != nil {
+		return application{}, err
+	}
+	done, err := u.removeSources(ctx, application{before: before, after: applied})
+	if err != nil || cause == layer.Drifted {
+		return done, err
+	}
+	return u.restoreEmpty(ctx, done)
 }
 
 // applyConvertible applies desired to live again, after a refusal that fault.IsUnconvertible, and

@@ -1,10 +1,13 @@
 package explain_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -19,6 +22,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/paths"
+	"github.com/trueup-go/trueup/test/harness/cluster"
 )
 
 // A scene is an object that an older version wrote, and that an operator with trueup desires now.
@@ -75,10 +79,14 @@ func TestMigration(t *testing.T) {
 			namespace := shared.Namespace(t)
 			site := owner(t, namespace)
 			live := s.createOlder(t, site)
-			mark := shared.Mark()
-			args := []string{"-f", write(t, s.desired), "--field-manager=website-operator", "--migrate-from=" + s.manager}
+			args := []string{"-f", write(t, s.desired), "--field-manager=website-operator", "--migrate-from=" + s.manager, "-o=json"}
 
-			told := forecastOf(t, explain(t, namespace, append(args, "-o=json")...))
+			var mark cluster.Mark
+			var told forecast
+			undisturbed(t, live, func() {
+				mark = shared.Mark()
+				told = forecastOf(t, explain(t, namespace, args...))
+			})
 
 			requireRequests(t, mark, namespace, s.requests)
 			require.Empty(t, cmp.Diff(s.stays, told.stays()))
@@ -98,6 +106,26 @@ func TestMigration(t *testing.T) {
 			require.Subset(t, append(textsOf(told.Ours), "spec.template.spec.containers[name=web].name"), texts(ours.Leaves()))
 		})
 	}
+}
+
+// undisturbed does something again until nobody has changed obj meanwhile, such as the controller of its kind.
+func undisturbed(t *testing.T, obj client.Object, do func()) {
+	t.Helper()
+	c := clientOf(t, "user")
+	require.NoError(t, shared.Await(t.Context(), time.Minute, obj.GetNamespace(), func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		before := obj.GetResourceVersion()
+		do()
+		if err := c.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+			return err
+		}
+		if obj.GetResourceVersion() != before {
+			return errors.New("it was changed meanwhile")
+		}
+		return nil
+	}))
 }
 
 // createOlder creates the object of the older version, with a controller.

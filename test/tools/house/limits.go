@@ -19,12 +19,12 @@ func limits() []limit {
 		{"names of features in core files", 50, 0, namesOfFeatures},
 		{"functions entered at drift", 164, 100, enteredAtDrift},
 		{"functions entered at rest", 75, 50, enteredAtRest},
-		{"lines of the core entered at drift", 1120, 1000, pathOfObject},
-		{"lines of the core", 5740, 2900, linesOfCore},
+		{"lines of the core entered at drift", 1119, 1000, pathOfObject},
+		{"lines of the core", 5739, 2900, linesOfCore},
 		{"files of the core", 25, 17, filesOfCore},
 		{"lines of the largest layer", 770, 450, largestLayer},
 		{"lines of repair and obstacle", 1600, 1600, linesOfRepair},
-		{"lines of ensure and below", 10550, 7400, linesOfAll},
+		{"lines of ensure and below", 10549, 7400, linesOfAll},
 	}
 }
 

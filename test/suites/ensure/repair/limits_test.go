@@ -2,6 +2,7 @@ package repair_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -174,17 +175,27 @@ func (b *failingClient) Create(ctx context.Context, obj client.Object, opts ...c
 
 // TestRepairBelowAnEmptyMap: in the managed fields, a map applied empty looks like a map that is
 // written as a whole. Server-side values in the map can block a change, but are no reason to
-// delete.
+// delete. Neither is a change by somebody else who comes between each refusal and the repair.
 func TestRepairBelowAnEmptyMap(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, false, nil)
+	late := &program.LateClient{}
+	f := newFixture(t, false, func(c client.Client) client.Client {
+		late.Client = c
+		return late
+	})
 	f.mustEnsure(with("spec:", "  strategy: {}"))
 	before := f.live(deployment)
+	refusals := 0
+	late.Meanwhile = func() {
+		refusals++
+		f.write(deployment, write{by: editor, yaml: fmt.Sprintf(`{metadata: {annotations: {note: "%d"}}}`, refusals)})
+	}
 	res, err := f.ensureAllowingRecreation(with("spec:", "  strategy: {type: Recreate}"))
 	require.NoError(t, err, "%s", explain(err))
+	require.NotZero(t, refusals)
 	require.Equal(t, ensure.Updated, res.Operation)
 	require.Equal(t, before.GetUID(), f.live(deployment).GetUID())
-	requireAt(t, f.live(deployment), "spec.strategy.type=Recreate")
+	requireAt(t, f.live(deployment), "spec.strategy.type=Recreate", fmt.Sprint("metadata.annotations.note=", refusals))
 }
 
 // TestBrokenRepairGivesBack: if the apply after taking over does not arrive and desired changes,
