@@ -85,7 +85,7 @@ test-peers: programs
 # Make runs a target once, so that `make test test-full` would leave out the long forms if test were a prerequisite.
 .PHONY: test-full
 test-full: ## Run all tests in full, with soak and a minute of chaos, all versions of k8s.io/api and the newest dependencies: before a release.
-	@$(MAKE) test SHORT=
+	@$(MAKE) test SHORT= TIMEOUT='-timeout 60m'
 	@$(MAKE) compat newest soak
 	@$(MAKE) chaos DURATION=1m OWNERS=60
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/internal/backoff"
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/object"
@@ -69,57 +68,55 @@ func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Opt
 	if err != nil {
 		return Result[T]{}, published(err)
 	}
-	return resultOf[T](found, &r.Subject), nil
+	return resultOf[T](found, &r.pass.child.Subject), nil
 }
 
 // A removal deletes an object that is not wanted, or gives up an adopted one.
-type removal struct{ withdrawal }
+type removal struct{ pass *pass }
 
 // newRemoval checks the arguments of the caller. Only the kind, the name, the namespace and the UID of
 // obj count.
 func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
-	c, err := e.identify(obj, o)
+	o.propagation = cmp.Or(o.propagation, metav1.DeletePropagationBackground)
+	p, err := e.identify(obj, o)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case obj.GetName() == "":
+	c := &p.child
+	if obj.GetName() == "" {
 		return nil, c.Subject.Refuse("metadata.name", "is required")
-	case c.adopt:
-		return nil, c.Subject.Refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
-	case c.ifExists, c.ifMissing, c.recreate != "", c.onDrift, c.changesOwnership(), c.prune != nil, c.only != nil:
-		return nil, c.Subject.Refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
-			"ensure.DeleteAdopted and ensure.DryRun only")
 	}
-	if err := place(&c.Child, obj); err != nil {
+	if err := o.checkForAbsent(&c.Subject); err != nil {
 		return nil, err
 	}
-	c.propagation = cmp.Or(c.propagation, metav1.DeletePropagationBackground)
-	c.Desired, c.call = c.Kind.Empty(obj), backoff.Absent
+	if err := place(c, obj); err != nil {
+		return nil, err
+	}
+	c.Desired = c.Kind.Empty(obj)
 	if c.Owner != nil {
-		err = c.stampOwner()
+		err = p.stampOwner()
 	} else if obj.GetResourceVersion() == "" { // else anybody may have set it
 		c.Controller = metav1.GetControllerOfNoCopy(obj)
 	}
-	c.connect()
-	return &removal{withdrawal{c}}, err
+	p.connect(layer.Absent)
+	return &removal{p}, err
 }
 
 func (r *removal) absent(ctx context.Context, obj client.Object) (layer.Outcome, error) {
-	if !r.DryRun {
-		r.replacements.Remove(r.OwnedID())
+	if !r.pass.child.DryRun {
+		r.pass.layers.forgetDeleted()
 	}
 	found, err := r.run(ctx, obj)
-	if r.server.IsUninstalled(err) {
+	if r.pass.server.IsUninstalled(err) {
 		found, err = layer.Outcome{Operation: layer.Gone}, nil
 	}
-	return r.finish(ctx, found, err)
+	return r.pass.endRemoval(ctx, found, err)
 }
 
 // run deletes the object that the cache shows. If the cache shows none or an outdated one,
 // the object on the API server is deleted.
 func (r *removal) run(ctx context.Context, meant client.Object) (layer.Outcome, error) {
-	live, err := r.read(ctx)
+	live, err := r.pass.read(ctx)
 	if err != nil {
 		return layer.Outcome{}, err
 	}
@@ -129,13 +126,13 @@ func (r *removal) run(ctx context.Context, meant client.Object) (layer.Outcome, 
 		if err == nil || !fault.IsRace(err) {
 			return found, err
 		}
-	case r.memory.Absent.Has(r.ID()):
+	case r.pass.server.Memory.Absent.Has(r.pass.child.ID()):
 		return layer.Outcome{Operation: layer.Gone}, nil
 	}
-	r.isMissingFromCache = true
+	r.pass.server.IsMissingFromCache = true
 	return r.removeFromServer(ctx, func(live client.Object) (layer.Outcome, error) {
 		if live == nil {
-			r.memory.Absent.Set(r.ID(), struct{}{})
+			r.pass.server.Memory.Absent.Set(r.pass.child.ID(), struct{}{})
 		}
 		return r.remove(ctx, live, meant)
 	})
@@ -152,7 +149,7 @@ func (r *removal) removeFromServer(
 ) (found layer.Outcome, err error) {
 	for range removalTries {
 		var live client.Object
-		if live, err = r.server.ReadServer(ctx); err != nil {
+		if live, err = r.pass.server.ReadServer(ctx); err != nil {
 			return layer.Outcome{}, err
 		}
 		if found, err = remove(live); err == nil || !fault.IsRace(err) {
@@ -169,64 +166,58 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (layer.
 		return layer.Outcome{Operation: layer.Gone}, nil
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return r.removeOurFinalizers(ctx, live)
+		return r.dropFinalizers(ctx, live)
 	}
-	if r.isReleased(live) {
-		return layer.Outcome{Live: live, Operation: layer.Released}, nil
+	if found, ok := r.pass.layers.leftBefore(live); ok {
+		return found, nil
 	}
-	r.loadRecord()
-	live, err := r.complete(ctx, live)
+	r.pass.server.LoadKnown()
+	live, err := r.pass.server.Complete(ctx, live)
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	claim, err := r.provenanceOf(ctx, live)
+	claim, err := r.pass.provenanceOf(ctx, live)
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	if !claim.ours && !r.isAdoptedBesideController(claim.live) {
+	if !claim.ours && !r.pass.layers.isAdoptedBesideController(claim.live) {
 		return r.leaveToOthers(claim.live)
 	}
-	if err := r.contest.Try(); err != nil {
+	if err := r.pass.layers.mayWrite(); err != nil {
 		return layer.Outcome{}, err
 	}
-	if claim.ours && (!claim.adopted || r.deleteAdopted) {
-		return r.deleteLive(ctx, live, r.propagation)
+	if claim.ours && (!claim.adopted || r.pass.options.deleteAdopted) {
+		return r.pass.delete(ctx, live, r.pass.options.propagation)
 	}
-	return r.releaseObject(ctx, claim.live)
+	return r.pass.layers.giveUp(ctx, claim.live)
 }
 
-// leaveToOthers is for an object that has nothing of ours. That, like that there is no object, the
-// server has to confirm.
+// leaveToOthers returns the outcome for an object that has nothing of ours. If a cache shows that, it returns a conflict: then
+// run asks the API server, as it does if the cache shows no object.
 func (r *removal) leaveToOthers(live client.Object) (layer.Outcome, error) {
-	if !r.isMissingFromCache {
-		return layer.Outcome{}, r.Subject.Conflict("read", "the cache may be behind", nil) // the server knows
+	if !r.pass.server.IsMissingFromCache {
+		return layer.Outcome{}, r.pass.child.Subject.Conflict("read", "the cache may be behind", nil)
 	}
-	if !r.DryRun {
-		r.noteReleased(live)
-	}
-	return layer.Outcome{Live: live, Operation: layer.Released}, nil
+	return r.pass.layers.leave(live), nil
 }
 
-// finish returns the outcome of a removal after reporting the outcome.
-func (r *removal) finish(ctx context.Context, found layer.Outcome, err error) (layer.Outcome, error) {
-	r.reporter.Wrote(ctx, &r.Child, found)
-	if err == nil && found.Cause == layer.Unwanted && !r.DryRun {
-		found, err = r.contest.Superseded(nil, found)
+// dropFinalizers removes the finalizers that this field owner has applied to an adopted object in
+// deletion. Otherwise, the object would never be deleted.
+func (r *removal) dropFinalizers(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	going := layer.Outcome{Live: live, Operation: layer.Deleting}
+	operator := r.pass.child.Operator
+	if _, adopted := operator.Find(live); !adopted || r.pass.options.deleteAdopted || len(live.GetFinalizers()) == 0 {
+		return going, nil
 	}
-	err = r.backoff.End(err, r.server.Requests, false)
-	r.reporter.Ended(&r.server, found, err)
-	return found, err
-}
-
-func (c *child) deleteLive(ctx context.Context, live client.Object, policy metav1.DeletionPropagation) (layer.Outcome, error) {
-	wasThere, err := c.server.Delete(ctx, live, policy, !c.isMissingFromCache)
-	switch {
-	case err != nil:
+	live, err := r.pass.server.Complete(ctx, live)
+	if err != nil {
 		return layer.Outcome{}, err
-	case !wasThere:
-		return layer.Outcome{Operation: layer.Gone}, nil
 	}
-	return layer.Outcome{Live: live, Operation: layer.Deleting, Cause: layer.Unwanted}, nil
+	claim, err := r.pass.provenanceOf(ctx, live)
+	if err != nil || !claim.ours && !r.pass.layers.isAdoptedBesideController(live) || !operator.Owned(live).Owns("metadata.finalizers") {
+		return going, err
+	}
+	return r.pass.dropFinalizers(ctx, live)
 }
 
 // Children returns the objects that owner controls, whatever their names are: in the order of lists,

@@ -136,6 +136,21 @@ func TestHiddenChildIsReportedAfterTwoMinutes(t *testing.T) {
 	require.ErrorIs(t, pass(), ensure.ErrHidden)
 }
 
+// A hidden child that is gone costs one request, and then none.
+func TestHiddenChildThatIsGone(t *testing.T) {
+	s, clock := newServer(), newClock()
+	e := ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(clock))
+	mustEnsure(t, e, configMap())
+	mustEnsure(t, e, configMap())
+	s.remove(t, configMap())
+	clock.SetTime(clock.Now().Add(time.Hour))
+	s.take()
+	require.Equal(t, ensure.Gone, mustEnsure(t, e, configMap(), ensure.IfExists()).Operation)
+	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()))
+	require.Equal(t, ensure.Gone, mustEnsure(t, e, configMap(), ensure.IfExists()).Operation)
+	require.Empty(t, s.verbs())
+}
+
 // A child that somebody took out of the cache, by removing its label, comes back as soon as the API server
 // accepts that, however late.
 func TestHiddenChildThatDiffers(t *testing.T) {

@@ -10,81 +10,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/trueup-go/trueup/ensure/internal/backoff"
-	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
-	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
-// A child is one desired object during a call.
-type child struct {
-	*Ensurer
-	options
-	layer.Child
-
-	server  server.Session
-	backoff backoff.Call
-	contest contest.Guard
-	call    string // by its name in package backoff
-
-	last               memory.Record // the last answer of the API server that was known when live was read
-	isMissingFromCache bool          // the cache did not show the object
-	ours               bool          // live may be written without ensure.Adopt
-	adopted            bool          // somebody else created live
-
-	desiredWithDigest client.Object  // desired with its digest, once there is something to send
-	lastApply         []byte         // the body of the last apply of desired, or nil
-	unowned           *fieldpath.Set // the fields of live that nobody owns, if some are retired
-
-	isUndecided bool // the API server could not judge the refused state
-	isCreatable bool // a dry run found that the server would create desired but for live
-	// isDriftRefused: the server only refuses to revert what others changed in live
-	isDriftRefused bool
-}
-
-// newChild checks the arguments of the caller and stamps a copy of desired.
-func (e *Ensurer) newChild(desired client.Object, o options) (*child, error) {
-	c, err := e.identify(desired, o)
+// newPass checks the arguments of the caller and stamps a copy of desired.
+func (e *Ensurer) newPass(desired client.Object, o options) (*pass, error) {
+	p, err := e.identify(desired, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkDesired(&c.Child, desired); err != nil {
+	if err := checkDesired(&p.child, desired); err != nil {
 		return nil, err
 	}
-	if err := c.options.check(&c.Subject); err != nil {
+	if err := o.check(&p.child.Subject); err != nil {
 		return nil, err
 	}
-	if c.Owner != nil && c.Owner.GetDeletionTimestamp() != nil {
-		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.Owner)+" is being deleted")
+	if owner := p.child.Owner; owner != nil && owner.GetDeletionTimestamp() != nil {
+		return nil, p.child.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(owner)+" is being deleted")
 	}
-	if err := place(&c.Child, desired); err != nil {
+	if err := place(&p.child, desired); err != nil {
 		return nil, err
 	}
-	if err := c.stamp(desired); err != nil {
+	if err := p.stamp(desired); err != nil {
 		return nil, err
 	}
-	c.connect()
-	c.loadRecord()
-	if err := c.computeDigest(c.last); err != nil {
+	p.connect(layer.Ensure)
+	p.server.LoadKnown()
+	if err := p.computeDigest(); err != nil {
 		return nil, err
 	}
-	return c, c.checkPaths()
+	if o.changesOwnership() {
+		err = p.readPaths()
+	}
+	return p, err
 }
 
 // identify finds out which object is meant.
-func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
-	c := &child{}
-	c.Ensurer, c.options = e, o
-	c.Kind, c.Subject.IsSensitive, c.Older = kinds.None, true, o.migrateFrom
-	if c.isNil {
+func (e *Ensurer) identify(obj client.Object, o options) (*pass, error) {
+	p := &pass{ensurer: e, options: o}
+	c := &p.child
+	c.Kind, c.Subject.IsSensitive = kinds.None, true
+	if o.isNil {
 		return nil, c.Subject.Refuse("", "an Option is nil")
 	}
 	if object.IsNil(obj) {
@@ -103,36 +75,23 @@ func (e *Ensurer) identify(obj client.Object, o options) (*child, error) {
 	kind, err := e.kinds.Of(obj)
 	c.Kind, c.Subject.Kind, c.Subject.IsSensitive, c.Subject.IsControlled = kind, kind.GVK, kind.IsSensitive, o.controlled
 	if err != nil {
-		return nil, c.unknownKindError("it", err)
+		return nil, unknownKindError(&c.Subject, "it", err)
 	}
 	if o.controlled {
-		err = e.checkOwner(&c.Child, o.owner)
+		err = e.checkOwner(c, o.owner)
 		c.Owner = o.owner
 	}
-	return c, err
-}
-
-// connect makes what sends and watches the requests of a child whose desired state, key and controller are known.
-func (c *child) connect() {
-	c.backoff = backoff.Call{
-		Table: c.attempts, Name: c.call, Child: &c.Child, Options: &c.options, Clock: c.clock,
-	}
-	c.contest = contest.Guard{
-		Table: c.contests, Child: &c.Child, Server: &c.server, Clock: c.clock,
-	}
-	c.server = server.Session{
-		Client: c.client, Reader: c.reader, Memory: c.memory, Child: &c.Child, Gate: &c.backoff,
-	}
+	return p, err
 }
 
 // unknownKindError returns the error for an object of unknown kind: a mistake in the code, or an API
 // server that could not be asked.
-func (c *child) unknownKindError(role string, err error) *fault.Error {
+func unknownKindError(s *fault.Subject, role string, err error) *fault.Error {
 	unknown, ok := errors.AsType[*kinds.NoKindError](err)
 	if !ok {
-		return c.Subject.Request("ensure", err)
+		return s.Request("ensure", err)
 	}
-	return c.Subject.UnknownKind(role, unknown.Unwrap())
+	return s.UnknownKind(role, unknown.Unwrap())
 }
 
 // checkDesired refuses fields that an apply cannot contain, and fields that only a copy of a live
@@ -208,33 +167,42 @@ func ownerName(owner client.Object) string {
 }
 
 // stamp sets the desired state to a copy of desired with namespace, labels and owner.
-func (c *child) stamp(desired client.Object) error {
+func (p *pass) stamp(desired client.Object) error {
+	c, labels := &p.child, p.ensurer.labels
 	c.Desired = c.Kind.ShallowCopy(desired)
-	if err := c.readOnce(); err != nil {
-		return err
+	changesOwnership := p.options.changesOwnership()
+	if changesOwnership {
+		if err := p.readIgnored(); err != nil {
+			return err
+		}
 	}
 	c.Desired.SetNamespace(c.Subject.Key.Namespace)
-	if len(c.labels) > 0 {
-		labels := maps.Clone(desired.GetLabels())
-		if labels == nil {
-			labels = make(map[string]string, len(c.labels))
+	if len(labels) > 0 {
+		all := maps.Clone(desired.GetLabels())
+		if all == nil {
+			all = make(map[string]string, len(labels))
 		}
-		maps.Copy(labels, c.labels)
-		c.Desired.SetLabels(labels)
+		maps.Copy(all, labels)
+		c.Desired.SetLabels(all)
 	}
 	if c.Owner == nil {
 		c.Controller = metav1.GetControllerOfNoCopy(c.Desired)
-	} else if err := c.stampOwner(); err != nil {
+	} else if err := p.stampOwner(); err != nil {
 		return err
 	}
-	c.splitOnce()
+	c.KeepsOwners = p.options.adopt && c.Controller == nil
+	if changesOwnership {
+		p.setBirth()
+	}
 	return nil
 }
 
-func (c *child) stampOwner() error {
-	owner, err := c.kinds.Of(c.Owner)
+// stampOwner makes the owner that the caller gave the controller in the desired state.
+func (p *pass) stampOwner() error {
+	c := &p.child
+	owner, err := p.ensurer.kinds.Of(c.Owner)
 	if err != nil {
-		return c.unknownKindError("the owner given to ensure.ControlledBy", err)
+		return unknownKindError(&c.Subject, "the owner given to ensure.ControlledBy", err)
 	}
 	yes := new(true)
 	controller := metav1.OwnerReference{
@@ -268,59 +236,39 @@ var forms = sync.Pool{New: func() any { return new([]byte) }}
 const maxKeptForm = 64 << 10
 
 // computeDigest sets the digest of everything that desired specifies, except for a stored digest.
-// Mostly, desired is the same as in the pass before, whose record is last. A checksum of its canonical
+// Mostly, desired is the same as in the pass before, of which there is a record. A checksum of its canonical
 // form shows that for a tenth of the cost of a digest.
-func (c *child) computeDigest(last memory.Record) error {
+func (p *pass) computeDigest() error {
+	c, known := &p.child, p.server.Known
 	err := c.Operator.Store.Set(c.Desired, "")
 	if err == nil {
-		err = c.computeChecksum()
+		err = p.computeChecksum()
 	}
 	switch {
 	case err != nil:
-	case last.Digest != "" && last.Checksum == c.Checksum:
-		c.Digest = last.Digest
+	case known.Digest != "" && known.Checksum == c.Checksum:
+		c.Digest = known.Digest
 	default:
-		c.Digest, err = c.digester.Object(c.WithoutIgnored(c.Desired))
+		c.Digest, err = p.ensurer.digester.Object(c.WithoutIgnored(c.Desired))
 	}
 	if err != nil {
-		return c.digestError(err)
+		return c.Subject.Undigestible(err)
 	}
 	return nil
 }
 
 // computeChecksum sets the checksum of desired. The seed differs in each process, so that nobody can
 // construct two desired states with the same checksum; by chance, two have the same once in 2^64.
-func (c *child) computeChecksum() error {
+func (p *pass) computeChecksum() error {
 	buffer, _ := forms.Get().(*[]byte)
 	defer forms.Put(buffer)
-	form, err := canon.AppendObject((*buffer)[:0], c.WithoutIgnored(c.Desired))
+	form, err := canon.AppendObject((*buffer)[:0], p.child.WithoutIgnored(p.child.Desired))
 	if err != nil {
 		return err
 	}
-	c.Checksum = maphash.Bytes(c.seed, form)
+	p.child.Checksum = maphash.Bytes(p.ensurer.seed, form)
 	if cap(form) <= maxKeptForm {
 		*buffer = form
 	}
 	return nil
-}
-
-// withDigest returns desired with its digest, as it is sent. A pass that sends nothing does not need the
-// copy.
-func (c *child) withDigest() (canon.Object, error) {
-	if c.desiredWithDigest == nil {
-		digest := c.Digest
-		if c.adopted {
-			digest = layer.AdoptedMark + digest
-		}
-		stamped := c.Kind.ShallowCopy(c.Desired)
-		if err := c.Operator.Store.Set(stamped, digest); err != nil {
-			return nil, c.digestError(err)
-		}
-		c.desiredWithDigest = stamped
-	}
-	return c.WithoutIgnored(c.desiredWithDigest), nil
-}
-
-func (c *child) digestError(err error) *fault.Error {
-	return c.Subject.RefuseBecause(err, "cannot compute or store its digest: "+err.Error())
 }

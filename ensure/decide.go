@@ -4,33 +4,33 @@ package ensure
 type step int
 
 const (
-	toRest           step = iota // the child is as desired
-	toFindProvenance             // find out whose the live object is
-	toCompare                    // find out whether the live object is as desired
-	toCreate                     // the child
-	toWrite                      // desired to the live object
-	toSkip                       // a child that does not exist and is not to be created
-	toLeaveUnchanged             // the live object, whatever it contains
-	toLeaveForeign               // an object of somebody else
-	toAwaitCache                 // which does not show our last write yet
-	toAwaitDeletion              // of the live object
-	toReportHidden               // a child as desired that the cache never shows
+	toRest           step = iota // The child is as desired.
+	toFindProvenance             // Find out whose the live object is.
+	toCompare                    // Find out whether the live object is as desired.
+	toCreate                     // Create the child.
+	toWrite                      // Bring the live object to the desired state.
+	toSkip                       // The child does not exist and is not to be created.
+	toLeaveUnchanged             // Leave the live object, whatever it contains.
+	toLeaveForeign               // The live object is somebody else's.
+	toAwaitCache                 // The cache does not show our last write yet.
+	toAwaitDeletion              // The live object is being deleted.
+	toReportHidden               // The child is as desired, but the cache never shows it.
 )
 
 // A situation is what a pass knows when it decides what to do next.
 type situation struct {
-	exists        bool // the live object
-	isTerminating bool // the live object
-	ifExists      bool // the option
-	ifMissing     bool // the option
+	exists        bool // There is a live object.
+	isTerminating bool // The live object is being deleted.
+	ifExists      bool // The option is given.
+	ifMissing     bool // The option is given.
 
-	knowsProvenance bool // whose the live object is, is known
-	isOurs          bool // to write, or to adopt
-	isHidden        bool // the cache has not shown a child of ours for long
-	isStale         bool // the live object is a copy from before our last write
+	knowsProvenance bool // It is known whose the live object is.
+	isOurs          bool // The live object is ours, or may be adopted.
+	isHidden        bool // The cache has not shown a child of ours for long.
+	isStale         bool // The live object is a copy from before our last write.
 
-	isCompared bool // whether the live object is as desired, is known
-	isInSync   bool // the live object is as desired, and no fields have to change their owner
+	isCompared bool // It is known whether the live object is as desired.
+	isInSync   bool // The live object is as desired, and no fields have to change their owner.
 }
 
 // decide returns the next step of a pass. It sends nothing: claiming and comparing may take a request,

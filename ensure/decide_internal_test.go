@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestDecide covers every decision of a pass.
@@ -59,5 +60,17 @@ func TestDecide(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, tc.want, decide(tc.known), tc.reason)
 		})
+	}
+}
+
+// Options that OnlyFor gives to one child do not reach another one.
+func TestOptionsOfChildrenStayApart(t *testing.T) {
+	t.Parallel()
+	first, second := &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	for name, option := range map[string]func(...string) Option{"MigrateFrom": MigrateFrom, "Release": Release, "Once": Once, "Retire": Retire} {
+		o := resolve([]Option{option("a"), option("b"), option("c"), OnlyFor(first, option("d")), OnlyFor(second, option("e"))})
+		of, other := o.of(first), o.of(second)
+		require.NotEqual(t, of.handover(), other.handover(), name)
+		require.Contains(t, of.handover(), "d", name)
 	}
 }

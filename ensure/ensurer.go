@@ -9,21 +9,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/internal/backoff"
-	"github.com/trueup-go/trueup/ensure/internal/contest"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
-	"github.com/trueup-go/trueup/ensure/internal/report"
 	"github.com/trueup-go/trueup/hash"
-	"github.com/trueup-go/trueup/internal/delta"
-	"github.com/trueup-go/trueup/internal/lru"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -42,16 +36,14 @@ type Ensurer struct {
 	digester hash.Digester
 	labels   map[string]string
 	clock    clock.PassiveClock
-	reporter report.Reporter
+	recorder events.EventRecorder
 	entries  int
 
-	seed         maphash.Seed
-	memory       *memory.Memory
-	attempts     *backoff.Table
-	contests     *contest.Table
-	replacements *lru.Table[memory.OwnedKey, replacement]
-	kinds        kinds.Registry
-	misuse       string // what is wrong with the arguments of New
+	seed   maphash.Seed
+	memory *memory.Memory
+	layers *layers
+	kinds  kinds.Registry
+	misuse string // what is wrong with the arguments of New
 }
 
 // A Setting configures an Ensurer for all its calls; see New.
@@ -73,7 +65,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		operator: layer.Operator{FieldOwner: fieldOwner, Store: hash.DefaultStore(fieldOwner)},
 		digester: hash.Default(),
 		clock:    clock.RealClock{},
-		reporter: report.Reporter{Recorder: discardEvents{}},
+		recorder: discardEvents{},
 		entries:  defaultMemory,
 		seed:     maphash.MakeSeed(),
 	}
@@ -84,10 +76,8 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		}
 		set(e)
 	}
-	e.memory, e.contests = memory.New(e.entries), contest.NewTable(e.entries)
-	e.attempts = backoff.NewTable(e.entries)
-	e.replacements = lru.New[memory.OwnedKey, replacement](e.entries)
-	e.reporter.Memory = e.memory
+	e.memory = memory.New(e.entries)
+	e.layers = newLayers(e.entries, e.memory, e.recorder)
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()
 	}
@@ -101,6 +91,14 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 // any other change of the store, existing objects count as adopted.
 func WithDigest(digester hash.Digester, store hash.Store) Setting {
 	return func(e *Ensurer) { e.digester, e.operator.Store = digester, store }
+}
+
+// FormerFieldOwners names earlier names of the field owner. What they have applied becomes this field owner's before the
+// next apply, which removes what desired does not have, together with their digest. Absent and Prune take their objects for
+// ours.
+func FormerFieldOwners(names ...string) Setting {
+	names = slices.Clone(names)
+	return func(e *Ensurer) { e.operator.Former = append(e.operator.Former, names...) }
 }
 
 // WithLabels adds labels to every child, such as an organisation's conventions, or the label by which a
@@ -173,7 +171,7 @@ func WithSensitive(kinds ...schema.GroupKind) Setting {
 // may be lost: when the process ends, when more than 1,000 are waiting, or when their namespace is being
 // deleted (client-go logs that as an error). Use a condition for everything that must not be lost.
 func WithRecorder(recorder events.EventRecorder) Setting {
-	return func(e *Ensurer) { e.reporter.Recorder = recorder }
+	return func(e *Ensurer) { e.recorder = recorder }
 }
 
 // findMisuse returns a description of wrong arguments of New, for the first call to return.
@@ -192,7 +190,7 @@ func (e *Ensurer) findMisuse() string {
 		return "the store given to ensure.WithDigest is nil"
 	case object.IsNil(e.clock):
 		return "the clock given to ensure.WithClock is nil"
-	case object.IsNil(e.reporter.Recorder):
+	case object.IsNil(e.recorder):
 		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
 	case slices.Contains(e.operator.Former, "") || slices.Contains(e.operator.Former, e.operator.FieldOwner):
 		return "ensure.FormerFieldOwners needs earlier names of the field owner, and not the one of now"
@@ -226,11 +224,3 @@ func (e *Ensurer) findMisuseOfDigests() string {
 type discardEvents struct{}
 
 func (discardEvents) Eventf(_, _ runtime.Object, _, _, _, _ string, _ ...any) {}
-
-// A replacement holds the values of a deleted child until the creation of the next one.
-type replacement struct {
-	deleted types.UID
-	cause   layer.Cause
-	changes []layer.Change
-	once    []delta.Edit // values of the deleted object, for the new one
-}

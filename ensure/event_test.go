@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -318,4 +319,23 @@ func TestANilRecorderIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, "the recorder given to ensure.WithRecorder is nil")
 		require.Empty(t, s.verbs())
 	}
+}
+
+// A list that is refused is told like other refusals.
+func TestEventOfAPruningThatMayNotList(t *testing.T) {
+	s, r := newServer(), &recorder{}
+	broken := interceptor.NewClient(s.WithWatch, interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return apierrors.NewForbidden(corev1.Resource("configmaps"), "", nil)
+		},
+	})
+	e := ensure.New(broken, s, fieldOwner, ensure.WithRecorder(r))
+	for range 2 {
+		_, err := ensure.Set(t.Context(), e, shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+		require.ErrorIs(t, err, ensure.ErrAPI)
+	}
+	told := r.take()
+	require.Len(t, told, 1)
+	require.Equal(t, []string{"Warning", "Forbidden", "list"}, []string{told[0].Type, told[0].Reason, told[0].Action})
+	require.Equal(t, "Shop", told[0].Regarding.Kind)
 }

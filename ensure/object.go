@@ -2,14 +2,13 @@ package ensure
 
 import (
 	"context"
-	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
-	"github.com/trueup-go/trueup/internal/observer"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 )
 
 // Object creates or updates the object named by desired so that the live object matches
@@ -40,180 +39,155 @@ import (
 // an apply never recreates a deleted one.
 func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ...Option) (Result[T], error) {
 	o := resolve(opts)
-	c, err := e.newChild(desired, o.narrowedTo(desired))
+	p, err := e.newPass(desired, o.narrowedTo(desired))
 	if err != nil {
 		return Result[T]{}, published(err)
 	}
-	found, err := c.ensure(ctx)
+	found, err := p.ensure(ctx)
 	if err != nil {
 		return Result[T]{}, published(err)
 	}
-	return resultOf[T](found, &c.Subject), nil
+	return resultOf[T](found, &p.child.Subject), nil
 }
 
-// ensure creates or updates the child to match desired. It is called once for each child.
-func (c *child) ensure(ctx context.Context) (layer.Outcome, error) {
-	found, err := c.readAndReconcile(ctx)
-	if c.ifExists && c.server.IsUninstalled(err) {
+// A pass is a call about one child.
+type pass struct {
+	ensurer *Ensurer
+	options options
+	child   layer.Child
+
+	server  server.Session // sends the requests
+	applier server.Applier // sends desired
+	layers  around
+	isOurs  bool // the live object may be written without ensure.Adopt
+}
+
+// ensure creates or updates the child to match desired. It is called once for each pass.
+func (p *pass) ensure(ctx context.Context) (layer.Outcome, error) {
+	found, err := p.readAndReconcile(ctx)
+	if p.options.ifExists && p.server.IsUninstalled(err) {
 		found, err = layer.Outcome{Operation: layer.Gone}, nil
 	}
-	err = c.backoff.End(err, c.server.Requests, c.isUndecided)
-	c.reporter.Ended(&c.server, found, err)
-	if errors.Is(err, ErrContested) {
-		observer.Report(ctx, published(err))
-	}
-	return found, err
+	return p.end(ctx, found, err)
 }
 
 // readAndReconcile reconciles the object that the cache shows. If that copy turns out to be outdated, it
 // reconciles the object on the API server.
-func (c *child) readAndReconcile(ctx context.Context) (layer.Outcome, error) {
-	live, err := c.read(ctx)
-	if err == nil && live == nil && (c.isExpected() || c.memory.IsHidden(c.ID())) && !c.contest.IsWaiting() {
-		// The cache lags, or leaves the child out, or somebody deleted the child: a read shows which.
-		c.isMissingFromCache = true
-		live, err = c.server.ReadServer(ctx)
+func (p *pass) readAndReconcile(ctx context.Context) (layer.Outcome, error) {
+	live, err := p.read(ctx)
+	if err == nil && live == nil && !p.layers.isWaiting() {
+		live, err = p.server.ReadMissing(ctx, p.ensurer.clock.Now())
 	}
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	found, err := c.reconcileLive(ctx, live)
+	found, err := p.reconcileLive(ctx, live)
 	if err == nil || !fault.IsRace(err) {
 		return found, err
 	}
 	// Somebody changed the object after the read: read once more, from the API server.
-	isDoubtful := live == nil && (c.isMissingFromCache || c.backoff.HasFailed())
-	c.isMissingFromCache = c.isMissingFromCache || live == nil
-	current, readErr := c.server.ReadServer(ctx)
+	isDoubtful := live == nil && (p.server.IsMissingFromCache || p.layers.hasFailed())
+	p.server.IsMissingFromCache = p.server.IsMissingFromCache || live == nil
+	current, readErr := p.server.ReadServer(ctx)
 	switch {
 	case readErr != nil:
 		return layer.Outcome{}, readErr
 	case current == nil && isDoubtful: // the reader does not show the object that the API server has
 		return layer.Outcome{}, err
 	}
-	return c.reconcileLive(ctx, current)
+	return p.reconcileLive(ctx, current)
 }
 
 // reconcileLive creates or updates the child so that live, nil if there is none, matches desired.
-func (c *child) reconcileLive(ctx context.Context, live client.Object) (layer.Outcome, error) {
-	known, whole := c.situationOf(live), live
+func (p *pass) reconcileLive(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	known, whole := p.situationOf(live), live
 	for {
 		var err error
 		switch decide(known) {
 		case toFindProvenance:
-			if whole, err = c.findProvenance(ctx, live, &known); err != nil {
+			if whole, err = p.findProvenance(ctx, live, &known); err != nil {
 				return layer.Outcome{}, err
 			}
 		case toCompare:
-			known.isCompared, known.isInSync = true, c.inSync(live, whole)
+			known.isCompared, known.isInSync = true, p.inSync(live, whole)
 		case toCreate:
-			return c.createUnlessContested(ctx)
+			return p.write(ctx, nil, layer.Missing)
 		case toWrite:
-			c.memory.ForgetHidden(c.ID()) // the write may bring the child back into the cache
-			return c.updateUnlessContested(ctx, whole, c.causeToWrite(whole))
+			p.server.Memory.ForgetHidden(p.child.ID()) // the write may bring the child back into the cache
+			return p.write(ctx, whole, p.causeToWrite(whole))
 		case toRest:
-			return c.contest.Unchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
+			return p.layers.rest(layer.Outcome{Live: live, Operation: layer.Unchanged})
 		case toAwaitCache:
-			return c.contest.Unchanged(layer.Outcome{Live: live, Operation: layer.Unchanged, Stale: true})
+			return p.layers.rest(layer.Outcome{Live: live, Operation: layer.Unchanged, Stale: true})
 		case toLeaveUnchanged:
-			return c.leaveUnchanged(live)
+			return p.leaveUnchanged(live)
 		case toLeaveForeign:
-			return layer.Outcome{}, withdrawal{c}.leaveForeign(ctx, whole)
+			return layer.Outcome{}, p.leaveForeign(ctx, whole)
 		case toAwaitDeletion:
-			return layer.Outcome{}, c.terminatingError("ensure", "it is being deleted")
+			return layer.Outcome{}, p.terminatingError("ensure", "it is being deleted")
 		case toReportHidden:
-			return layer.Outcome{}, c.Subject.Fail(ErrHidden, "ensure", whyHidden)
-		default:
+			return layer.Outcome{}, p.child.Subject.Fail(ErrHidden, "ensure", whyHidden)
+		default: // toSkip
 			return layer.Outcome{Operation: layer.Gone}, nil
 		}
 	}
 }
 
 // situationOf returns the situation as far as live, nil if there is none, and the options show it.
-func (c *child) situationOf(live client.Object) situation {
-	known := situation{exists: live != nil, ifExists: c.ifExists, ifMissing: c.ifMissing}
+func (p *pass) situationOf(live client.Object) situation {
+	known := situation{exists: live != nil, ifExists: p.options.ifExists, ifMissing: p.options.ifMissing}
 	if live == nil {
 		return known
 	}
-	if live.GetResourceVersion() != c.last.Version {
-		c.loadRecord() // another reconcile may have learnt more while we read
+	if live.GetResourceVersion() != p.server.Known.Version {
+		p.server.LoadKnown() // another reconcile may have learnt more while we read
 	}
-	c.noteShown(live)
-	c.dropReplacement(live.GetUID())
+	p.server.NoteShown(live)
+	p.layers.noteUID(live.GetUID())
 	known.isTerminating = live.GetDeletionTimestamp() != nil
 	return known
 }
 
 // findProvenance finds out whose live is, and returns live with its managed fields if they had to be
 // known.
-func (c *child) findProvenance(ctx context.Context, live client.Object, known *situation) (client.Object, error) {
-	claim, err := c.provenanceOf(ctx, live)
+func (p *pass) findProvenance(ctx context.Context, live client.Object, known *situation) (client.Object, error) {
+	claim, err := p.provenanceOf(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	known.knowsProvenance, known.isOurs = true, claim.ours || c.mayAdopt(live)
+	known.knowsProvenance, known.isOurs = true, claim.ours || p.options.adopt && mayAdopt(&p.child, live)
 	if !known.isOurs {
 		return claim.live, nil
 	}
-	c.ours, c.adopted, c.desiredWithDigest = claim.ours, claim.adopted, nil
+	p.isOurs, p.applier.IsAdopted = claim.ours, claim.adopted
 	if !claim.ours {
-		isOurs, err := c.isMadeByUs(ctx, live)
+		isOurs, err := p.isMadeByUs(ctx, live)
 		if err != nil {
 			return nil, err
 		}
-		c.adopted = !isOurs
+		p.applier.IsAdopted = !isOurs
 	}
-	known.isHidden, known.isStale = c.isHidden(live), c.isStale(live)
+	known.isHidden, known.isStale = p.isHidden(live), p.server.IsStale(live, p.ensurer.clock.Now())
 	return claim.live, nil
 }
 
 // leaveUnchanged does not change live, and fails if live has another controller. A cache that does not
 // show an object of somebody else is no error.
-func (c *child) leaveUnchanged(live client.Object) (layer.Outcome, error) {
-	isHidden := c.isHidden(live)
-	if digest, _ := c.Operator.Find(live); digest != "" && isHidden {
-		return layer.Outcome{}, c.Subject.Fail(ErrHidden, "ensure", whyHidden)
+func (p *pass) leaveUnchanged(live client.Object) (layer.Outcome, error) {
+	isHidden := p.isHidden(live)
+	if digest, _ := p.child.Operator.Find(live); digest != "" && isHidden {
+		return layer.Outcome{}, p.child.Subject.Fail(ErrHidden, "ensure", whyHidden)
 	}
-	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !c.IsWanted(controller) {
-		return layer.Outcome{}, c.foreignError(live)
+	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !p.child.IsWanted(controller) {
+		return layer.Outcome{}, foreignError(&p.child, live)
 	}
-	return c.contest.Unchanged(layer.Outcome{Live: live, Operation: layer.Unchanged})
-}
-
-// updateUnlessContested updates live to match desired, unless a contest forbids writes.
-func (c *child) updateUnlessContested(ctx context.Context, live client.Object, cause layer.Cause) (layer.Outcome, error) {
-	if err := c.contest.Try(); err != nil {
-		return layer.Outcome{}, err
-	}
-	live, err := c.contest.WithRival(ctx, live)
-	if err != nil {
-		return layer.Outcome{}, err
-	}
-	found, err := update{c}.run(ctx, live, cause)
-	if err != nil {
-		return layer.Outcome{}, err
-	}
-	c.reporter.Wrote(ctx, &c.Child, found)
-	return c.contest.Wrote(live, c.last, found, c.IsRetired)
-}
-
-// createUnlessContested creates the child, unless a contest forbids that.
-func (c *child) createUnlessContested(ctx context.Context) (layer.Outcome, error) {
-	if err := c.contest.Try(); err != nil {
-		return layer.Outcome{}, err
-	}
-	found, err := c.create(ctx)
-	if err != nil {
-		return layer.Outcome{}, err
-	}
-	c.reporter.Wrote(ctx, &c.Child, found)
-	return c.contest.Wrote(nil, c.last, found, c.IsRetired)
+	return p.layers.rest(layer.Outcome{Live: live, Operation: layer.Unchanged})
 }
 
 // terminatingError returns the error for a child in deletion.
-func (c *child) terminatingError(operation, detail string) *fault.Error {
-	if !c.ifExists {
+func (p *pass) terminatingError(operation, detail string) *fault.Error {
+	if !p.options.ifExists {
 		detail += " and will be created again once it is gone"
 	}
-	return c.Subject.Fail(ErrTerminating, operation, detail)
+	return p.child.Subject.Fail(ErrTerminating, operation, detail)
 }

@@ -1,6 +1,7 @@
 package ensure
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -141,6 +142,155 @@ func DeleteAdopted() Option {
 	return func(o *options) { o.deleteAdopted = true }
 }
 
+// Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
+// Object does so if desired has changed, the API server refuses the change for an existing object, and
+// a dry run shows that the API server would create desired. Any other error prevents the recreation: an
+// invalid value, a quota, a policy, a missing permission, or fields of others that conflict with
+// desired. Adopted objects are never recreated. With Adopt or IfExists, no object is recreated.
+//
+// If somebody changed the child and the API server refuses to revert the change, the child stays, even
+// if desired changes another field, unless RecreateOnDrift is given, too. The managed fields show what
+// others changed: a field that somebody removed counts as a change of desired. The deletion of a
+// PersistentVolumeClaim, a PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that
+// cannot be created again: for these kinds, give Recreate to the child with OnlyFor.
+//
+// dependents decides what happens to objects with an owner reference to the child.
+// metav1.DeletePropagationBackground deletes them after the child. metav1.DeletePropagationOrphan keeps
+// them for the new object: for example, a new StatefulSet adopts the pods that its selector matches.
+// Use Background if the selector changes, and for a Job, whose selector is new each time: no object
+// would adopt the orphaned pods, and they would run until somebody deletes them. With Orphan, calls
+// return ErrTerminating until the old object has released its dependents, and then Recreated.
+//
+// A Service is not recreated to change a cluster IP that desired names: a dry run does not show whether
+// the address is free.
+//
+// All fields that others have written to the child are lost, except for the values named by Once. A
+// child that differs from desired only because a webhook changes each new object is not recreated until
+// desired changes.
+func Recreate(dependents metav1.DeletionPropagation) Option {
+	return func(o *options) { o.recreate = cmp.Or(dependents, "nothing") } // which is refused
+}
+
+// RecreateOnDrift extends Recreate to drift: the child is also deleted and created again if somebody
+// changed a field and the API server refuses to revert the change.
+func RecreateOnDrift() Option {
+	return func(o *options) { o.onDrift = true }
+}
+
+// Release gives up the ownership of fields and keeps their values, for example of spec.replicas for an
+// autoscaler. It is not enough to drop a field from desired: if nobody else owns the field, the API
+// server then removes it or resets it to the default. A Deployment with 20 replicas would have 1 until
+// the autoscaler acts.
+//
+// Paths have the form of Result.Changes and Error.Paths:
+//
+//	spec.replicas
+//	metadata.annotations[example.com/x]
+//	spec.template.spec.containers[name=web].resources
+//	spec.ports[port=80,protocol=TCP].nodePort
+//
+// Each path includes everything below it, and desired must not specify the path. If an earlier apply
+// had such a field, one additional request before the next apply moves the field to the field manager
+// "<field owner>-released", until another program changes the value. So the field stays, whatever desired drops
+// around it, and you may remove the option once all children were reconciled with it. Another program that
+// applies another value without force gets a conflict with this manager: kubectl apply --server-side
+// --force-conflicts, once. If the released field is in a list item that desired drops, the call is refused,
+// and the error says to release the item.
+//
+// A field that the API server merges as a whole, such as a selector or a command, can be released
+// only as a whole, and a list item only by all its keys. Otherwise the call is refused (ErrRefused).
+//
+// Without paths the option has no effect.
+func Release(paths ...string) Option {
+	return func(o *options) { o.release = append(o.release, paths...) }
+}
+
+// Once names fields that are set at creation only, such as a generated password or the claim templates
+// of a StatefulSet. The create sends their values in desired; later writes do not:
+//
+//	secret.Data = map[string][]byte{"user": []byte("app"), "password": newPassword()}
+//	ensure.Object(ctx, e, secret, ensure.Once("data[password]"))
+//
+// In later calls, desired may have other values for these paths, or none. The digest and the comparison
+// ignore these paths, so a difference is neither DesiredChanged nor Drifted, and a change or removal by
+// somebody else stays. To bring back a value that somebody removed, leave out the option while the live
+// object lacks the value.
+//
+// Paths have the form that Release describes, and each includes everything below it. In the metadata,
+// only single labels and annotations can be named. For the stringData of a Secret, name data, where the
+// API server stores it. A field that the API server merges as a whole, such as a selector or a list
+// without keys, can be named only as a whole: otherwise the first apply after the creation is refused
+// (ErrRefused), and nothing is lost.
+//
+// The create makes our field owner the owner of the values, and the first apply without them would
+// remove them. So one additional request before that apply gives up the values, as Release does. This
+// also happens for a child that was applied without Once before. Adopt, MigrateFrom and the removal of
+// conflicting fields do not change these paths.
+//
+// If somebody deletes the child, the next create sends the current values of desired. If Recreate
+// replaces the child, the new object gets the values of the old object, and the values of desired for
+// paths that the old object does not have. Between the two requests, the old values are only in memory:
+// if the program ends there, they are lost.
+//
+// Without the option, these values are applied like all others. Without paths, the option has no
+// effect. For objects that are never written again, use IfMissing.
+func Once(paths ...string) Option {
+	return func(o *options) { o.once = append(o.once, paths...) }
+}
+
+// MigrateFrom names field managers of earlier versions of this operator that wrote the child by Update or Patch, as
+// controllerutil.CreateOrUpdate does, or by kubectl apply. Without MigrateFrom, a field that such a manager set stays when
+// desired drops it, as the manager still owns it. Use the names in metadata.managedFields of the child:
+//
+//	kubectl get deployment web -o yaml --show-managed-fields
+//
+// A migration removes nothing from the child, unless the API server refuses desired because of a field, such as the other
+// source of a volume. After an apply, a second write, of metadata only, takes the fields that
+// desired specifies away from these managers, so that desired alone decides about them: Operation is Updated, and Cause is
+// Migrated. Everything else that these managers set stays: keys of maps, list items and the fields of spec still belong to
+// them, and fields in deeper structs in which desired has fields, too, belong to nobody, like defaults. Result.Kept lists
+// these fields without those that have their default. To remove one, name it in Retire.
+//
+// The default name of a program is its file name, which is "manager" for every operator that kubebuilder scaffolds. What
+// another program of that name set of the fields of desired counts as ours, and goes when desired drops it. Its other
+// fields stay. Entries of subresources, such as status and scale, stay, too.
+//
+// MigrateFrom does not make a foreign object ours; see Adopt. If the earlier version runs again, the next pass takes its
+// fields once more, so the option may stay in the code. Once nothing is left to take, the option costs no request. If
+// the cache strips managed fields, fields are taken after the next apply.
+//
+// Whether a name in the managed fields is a field of a struct or a key of a map, the Go type says that the client's scheme
+// has for the kind. For an unstructured object of a kind that the scheme does not know, the CustomResourceDefinition says
+// it, if the operator may get it. Otherwise only the fields that desired specifies are taken.
+//
+// Without managers the option has no effect. For earlier names of the field owner, see FormerFieldOwners.
+func MigrateFrom(managers ...string) Option {
+	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
+}
+
+// Retire removes fields that an earlier version of the operator left in the child, and that desired does not have, such as
+// a container that has another name now. Fields at these paths that belong to a manager named by MigrateFrom, or to nobody,
+// become ours before an apply, which then removes them. Fields of other managers stay, except inside a list item that goes.
+// Result.Changes names the removed fields. The option works in any release that names the paths, and may stay in the code. A
+// field that has its default and belongs to nobody stays: to find that out takes a dry run and an apply for each child after a
+// restart of the operator.
+//
+// Name such an item as a whole, and so a list that the API server merges as a whole: a part is refused (ErrRefused).
+//
+// Paths have the form that Release describes, and each includes everything below it. Desired must not specify the path.
+//
+// Without paths the option has no effect.
+func Retire(paths ...string) Option {
+	return func(o *options) { o.retire = append(o.retire, paths...) }
+}
+
+// OverwriteData allows the first apply to a Secret that exists to change data. Without it, such an apply is refused
+// (ErrRefused) and nothing is written, because an operator that generates a password would replace the one that is in use.
+// See Once for values that are only set at creation.
+func OverwriteData() Option {
+	return func(o *options) { o.overwriteData = true }
+}
+
 func (o *options) changesOwnership() bool {
 	return len(o.migrateFrom)+len(o.release)+len(o.once)+len(o.retire) > 0 || o.overwriteData
 }
@@ -162,6 +312,9 @@ func (o *options) narrowedTo(desired client.Object) options {
 	}
 	own := *o
 	own.only = nil
+	// Other children append to the same slices.
+	own.migrateFrom, own.release = slices.Clip(o.migrateFrom), slices.Clip(o.release)
+	own.once, own.retire = slices.Clip(o.once), slices.Clip(o.retire)
 	for _, part := range o.only {
 		if !part.isFor(desired) {
 			own.only = append(own.only, part)
@@ -192,18 +345,19 @@ type allowed struct {
 
 // Allowed implements backoff.Options.
 func (o *options) Allowed() any {
-	return allowed{
+	all := allowed{
 		recreate: o.recreate, propagation: o.propagation, named: o.recreateNamed, onDrift: o.onDrift,
 		adopt: o.adopt, deleteAdopted: o.deleteAdopted, ifExists: o.ifExists, ifMissing: o.ifMissing,
-		overwrite: o.overwriteData, handover: o.handover(),
+		overwrite: o.overwriteData,
 	}
+	if o.changesOwnership() {
+		all.handover = o.handover()
+	}
+	return all
 }
 
 // handover names the options by which fields change their owner.
 func (o *options) handover() string {
-	if !o.changesOwnership() {
-		return ""
-	}
 	return strings.Join(slices.Concat(o.migrateFrom, []string{""}, o.release, []string{""}, o.once, []string{""}, o.retire), "\n")
 }
 
@@ -225,6 +379,18 @@ func (o *options) check(s *fault.Subject) error {
 		return s.Refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
 	case o.recreate != "" && o.recreate != metav1.DeletePropagationBackground && o.recreate != metav1.DeletePropagationOrphan:
 		return s.Refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", o.recreate))
+	}
+	return nil
+}
+
+// checkForAbsent refuses options that have no meaning for ensure.Absent.
+func (o *options) checkForAbsent(s *fault.Subject) error {
+	switch {
+	case o.adopt:
+		return s.Refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
+	case o.ifExists, o.ifMissing, o.recreate != "", o.onDrift, o.changesOwnership(), o.prune != nil, o.only != nil:
+		return s.Refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
+			"ensure.DeleteAdopted and ensure.DryRun only")
 	}
 	return nil
 }

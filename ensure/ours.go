@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/internal/backoff"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/managedfields"
-	"github.com/trueup-go/trueup/internal/migrate"
 )
 
 // A provenance says to whom an object belongs.
@@ -21,99 +21,92 @@ type provenance struct {
 	live    client.Object // with its managed fields, if they had to be known
 }
 
-// provenanceOf finds out whether live is ours: the wanted owner controls live, or nobody does, and
-// something shows that this field owner wrote to live. Our digest says whether we created live. Without
-// a digest, an object that only an entry of ours or a remembered UID shows to be ours counts as adopted.
-func (c *child) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
+// provenanceOf finds out whether live is ours. An object that another owner controls is not. Otherwise the first of these decides:
+//
+//   - Our digest shows that live is ours, and whether we created live.
+//   - The last answer of the API server was about live, which has lost its digest.
+//   - We have applied fields of live: it counts as adopted.
+//   - The wanted owner controls live, and no other program applied that reference: an earlier version of the operator wrote live.
+func (p *pass) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
 	controller := metav1.GetControllerOfNoCopy(live)
-	digest, adopted := c.Operator.Find(live)
+	digest, adopted := p.child.Operator.Find(live)
 	switch {
-	case controller != nil && !c.IsWanted(controller):
+	case controller != nil && !p.child.IsWanted(controller):
 		return provenance{live: live}, nil
 	case digest != "":
-		return provenance{ours: true, adopted: adopted || c.isCopy(live, digest), live: live}, nil
-	case c.isRemembered(live) && !(c.last.Adopted && managedfields.IsDisowned(live, c.Operator.FieldOwner)):
-		return provenance{ours: true, adopted: c.last.Adopted || c.mayBeReleased(live), live: live}, nil
-	case controller == nil && c.isFromFormerOwner(live):
+		return provenance{ours: true, adopted: adopted || isCopy(&p.server, live, digest), live: live}, nil
+	case p.server.IsRemembered(live) && !(p.server.Known.Adopted && managedfields.IsDisowned(live, p.child.Operator.FieldOwner)):
+		return provenance{ours: true, adopted: p.server.Known.Adopted || mayBeGivenUp(&p.child, live), live: live}, nil
+	case controller == nil && isFromDeletedOwner(&p.server, live):
 		return provenance{ours: true, adopted: true, live: live}, nil
 	}
-	live, err := c.complete(ctx, live)
+	live, err := p.server.Complete(ctx, live)
 	if err != nil {
 		return provenance{}, err
 	}
-	if c.Operator.Applied(live) != nil {
+	if p.child.Operator.Applied(live) != nil {
 		return provenance{ours: true, adopted: true, live: live}, nil
 	}
 	if controller == nil {
 		return provenance{live: live}, nil
 	}
 	return provenance{
-		ours:    len(c.appliersOf(live, controller)) == 0,
-		adopted: !c.isMadeForOwner(live, controller),
+		ours:    len(appliersOf(&p.child, live, controller)) == 0,
+		adopted: !isMadeForOwner(&p.child, live, controller, p.options.adopt),
 		live:    live,
 	}, nil
 }
 
-// isRemembered also covers a kubectl replace, which leaves neither digest nor owner
-// nor managed fields of ours.
-func (c *child) isRemembered(live client.Object) bool {
-	known, ok := c.record(live)
-	return ok && known.UID != ""
-}
-
-// mayBeReleased reports whether another instance may have released live, which has no digest. Nobody
+// mayBeGivenUp reports whether another instance may have released live, which has no digest. Nobody
 // releases an object by emptying all managed fields.
-func (c *child) mayBeReleased(live client.Object) bool {
+func mayBeGivenUp(c *layer.Child, live client.Object) bool {
 	return metav1.GetControllerOfNoCopy(live) == nil && c.Operator.Applied(live) == nil && !c.Kind.IsReset(live)
 }
 
 // isCopy reports whether somebody created live from a child of ours, including the digest: this field
 // owner has applied no field of live.
-func (c *child) isCopy(live client.Object, digest string) bool {
-	if digest == c.Digest || c.isRemembered(live) {
+func isCopy(s *server.Session, live client.Object, digest string) bool {
+	if digest == s.Child.Digest || s.IsRemembered(live) {
 		return false
 	}
-	names := c.Operator.Names()
+	names := s.Child.Operator.Names()
 	return !slices.ContainsFunc(names, func(name string) bool { return !managedfields.IsDisowned(live, name) })
 }
 
-// isMadeByUs reports whether we made live for an owner that is not the one that is wanted.
-func (c *child) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
-	digest, adopted := c.Operator.Find(live)
+// isMadeByUs reports whether we created live, which is not ours: its owner is another one than the one that is wanted.
+func (p *pass) isMadeByUs(ctx context.Context, live client.Object) (bool, error) {
+	digest, adopted := p.child.Operator.Find(live)
 	if digest == "" || adopted {
 		return false, nil
 	}
-	if known, ok := c.record(live); ok {
+	if known, ok := p.server.Record(live); ok {
 		return !known.Adopted, nil
 	}
-	complete, err := c.complete(ctx, live)
-	return err == nil && c.Operator.Applied(complete) != nil, err
+	complete, err := p.server.Complete(ctx, live)
+	return err == nil && p.child.Operator.Applied(complete) != nil, err
 }
 
 // isMadeForOwner reports whether the managed fields show that an earlier version of the operator
 // created live for its controller: an update set the reference, or a program that MigrateFrom names
 // did. With Adopt, only such a program counts, as somebody else may have created live.
-func (c *child) isMadeForOwner(live client.Object, controller *metav1.OwnerReference) bool {
+func isMadeForOwner(c *layer.Child, live client.Object, controller *metav1.OwnerReference, adopts bool) bool {
 	return slices.ContainsFunc(managedfields.Entries(live), func(entry metav1.ManagedFieldsEntry) bool {
-		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Manager != migrate.BeforeFirstApply
+		isUpdate := entry.Operation == metav1.ManagedFieldsOperationUpdate && !layer.IsNobody(entry.Manager)
 		isNamed := slices.Contains(c.Older, entry.Manager) || slices.Contains(c.Operator.Former, entry.Manager)
-		return (isNamed || isUpdate && !c.adopt) && ownsReference(&entry, controller)
+		return (isNamed || isUpdate && !adopts) && layer.OwnsReference(&entry, controller)
 	})
 }
 
-// isFromFormerOwner reports whether this Ensurer last applied live for an owner of the same kind and
-// name, which was deleted and created again after somebody had replaced live without a trace.
-func (c *child) isFromFormerOwner(live client.Object) bool {
-	latest, _ := c.memory.Applied.Get(c.ID())
-	return c.call == backoff.Ensure && latest.UID != "" && latest.UID == live.GetUID() &&
-		latest.Owner != "" && latest.Owner == c.ControllerName()
+// isFromDeletedOwner reports whether this Ensurer last applied live for an owner of the same kind and
+// name. Since then, that owner was deleted and created again, and somebody replaced live without a trace.
+func isFromDeletedOwner(s *server.Session, live client.Object) bool {
+	latest, _ := s.Memory.Applied.Get(s.Child.ID())
+	return s.Child.Call == layer.Ensure && latest.UID != "" && latest.UID == live.GetUID() &&
+		latest.Owner != "" && latest.Owner == s.Child.ControllerName()
 }
 
 // mayAdopt reports whether a foreign object may be taken over.
-func (c *child) mayAdopt(live client.Object) bool {
-	if !c.adopt {
-		return false
-	}
+func mayAdopt(c *layer.Child, live client.Object) bool {
 	// Two controllers are refused by the server.
 	controller := metav1.GetControllerOfNoCopy(live)
 	return c.Controller == nil || controller == nil || c.IsWanted(controller)
@@ -121,7 +114,7 @@ func (c *child) mayAdopt(live client.Object) bool {
 
 // foreignError returns the error for an object of somebody else. The doc of ErrForeign names the options
 // that take over the object.
-func (c *child) foreignError(live client.Object) error {
+func foreignError(c *layer.Child, live client.Object) error {
 	controller, wanted := metav1.GetControllerOfNoCopy(live), c.Controller
 	var detail string
 	switch {
@@ -129,7 +122,7 @@ func (c *child) foreignError(live client.Object) error {
 		detail = "it exists and nothing shows that it was created by " + c.Operator.FieldOwner +
 			": delete it if nobody needs it"
 	case c.IsWanted(controller):
-		who := strings.Join(c.appliersOf(live, controller), " and ")
+		who := strings.Join(appliersOf(c, live, controller), " and ")
 		detail = "it was applied for the same owner by " + who + ": only one of them and " + c.Operator.FieldOwner + " can manage it"
 	case wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name:
 		detail = fmt.Sprintf("it was left by a previous %s of the same name (UID %s): "+
@@ -142,7 +135,7 @@ func (c *child) foreignError(live client.Object) error {
 
 // appliersOf returns the other managers, except for earlier versions of the operator, that apply the
 // reference to the controller of live: they created live for the same owner.
-func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference) []string {
+func appliersOf(c *layer.Child, live client.Object, controller *metav1.OwnerReference) []string {
 	var appliers []string
 	entries, names := managedfields.Entries(live), append(c.Operator.Names(), c.Older...)
 	for i := range entries {
@@ -151,14 +144,9 @@ func (c *child) appliersOf(live client.Object, controller *metav1.OwnerReference
 			slices.Contains(names, entry.Manager) {
 			continue
 		}
-		if ownsReference(entry, controller) {
-			appliers = appendNew(appliers, entry.Manager)
+		if layer.OwnsReference(entry, controller) {
+			appliers = layer.AppendNew(appliers, entry.Manager)
 		}
 	}
 	return appliers
-}
-
-// ownsReference reports whether an entry owns a field of an owner reference.
-func ownsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
-	return managedfields.OwnedBy(entry).Owns("metadata.ownerReferences[uid=" + string(owner.UID) + "]")
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/hash"
 )
 
 func called(name string) *corev1.ConfigMap {
@@ -78,6 +79,32 @@ func TestPruneDeletesExactlyWhatItMay(t *testing.T) {
 	left := &corev1.ConfigMapList{}
 	require.NoError(t, s.peekAll(t.Context(), left))
 	require.Len(t, left.Items, 8)
+}
+
+// What was made under a former name, or with another place of the digest, is pruned like the rest.
+func TestPruneAfterARename(t *testing.T) {
+	store := hash.Annotation("example.com/digest")
+	for name, tc := range map[string]struct {
+		former   string
+		before   []ensure.Setting
+		settings []ensure.Setting
+	}{
+		"of the field owner": {"former-operator", nil, []ensure.Setting{ensure.FormerFieldOwners("former-operator")}},
+		"of the field owner, whose digest has a store": {
+			"former-operator",
+			[]ensure.Setting{ensure.WithDigest(hash.Default(), store)},
+			[]ensure.Setting{ensure.FormerFieldOwners("former-operator"), ensure.WithDigest(hash.Default(), store)},
+		},
+		"of the store": {fieldOwner, nil, []ensure.Setting{ensure.WithDigest(hash.Default(), store)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			_, err := ensure.Set(t.Context(), ensure.New(s, s, tc.former, tc.before...), shop(), []client.Object{called("unwanted")})
+			require.NoError(t, err)
+			require.Empty(t, prune(t, ensure.New(s, s, "another", tc.settings[1:]...), nil), "it is not theirs")
+			require.Equal(t, []string{"unwanted"}, namesOf(prune(t, newEnsurer(s, tc.settings...), nil)))
+		})
+	}
 }
 
 func TestPruneInReverse(t *testing.T) {

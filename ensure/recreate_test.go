@@ -117,6 +117,19 @@ func affine() *corev1.Service {
 	return with(service(), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 }
 
+// A field that is to be retired does not keep the child from being recreated for a change of desired.
+func TestRecreateBesideRetire(t *testing.T) {
+	s := newServer()
+	created(t, s, fixed())
+	s.edit(t, fixed(), `{"metadata":{"labels":{"old":"x"}}}`)
+	s.answers = []error{refused("spec"), nil}
+	changed := with(fixed(), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
+	result := mustEnsure(t, newEnsurer(s), changed, ensure.MigrateFrom("kubectl-edit"), ensure.Retire("metadata.labels[old]"),
+		ensure.Recreate(metav1.DeletePropagationBackground))
+	require.Equal(t, ensure.Recreated, result.Operation, "%v", s.verbs())
+	require.Equal(t, ensure.DesiredChanged, result.Cause)
+}
+
 func TestRecreateWaitsUntilTheOldOneIsGone(t *testing.T) {
 	s := newServer()
 	before := created(t, s, service())

@@ -133,6 +133,18 @@ type Change struct {
 // String returns the path, the old and new values if they are shown, and the manager.
 func (c Change) String() string { return layer.Change(c).String() }
 
+// A KeptField is a field that the live object has although desired dropped it, such as spec.clusterIP, or that an earlier
+// version of the operator set and desired lacks.
+type KeptField struct {
+	Path string
+	// Manager is another field manager that owns the field; empty if nobody does: the API server keeps the value, as
+	// it does a cluster IP or a node port, or the value is the default.
+	Manager string
+}
+
+// String returns the path and the manager.
+func (k KeptField) String() string { return layer.KeptField(k).String() }
+
 // resultOf returns the Result of an outcome without the paths of subject that are not shown. T is the Go type of the child, as
 // kinds.Kind.Empty makes objects of that type.
 func resultOf[T client.Object](found layer.Outcome, subject *fault.Subject) Result[T] {

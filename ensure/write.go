@@ -2,91 +2,103 @@ package ensure
 
 import (
 	"context"
+	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
-	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/ensure/internal/server"
+	"github.com/trueup-go/trueup/internal/delta"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// createOnly is a resourceVersion, 2^62, that no object has: an apply that carries
-// it creates, or is answered 409 Conflict if the object exists. Seen on
-// kube-apiserver 1.36; an ordinary create would leave our fields owned by an Update
-// entry, from which a later apply could not remove them.
-const createOnly = "4611686018427387904"
-
 // create makes the object if there is none, in one request.
-func (c *child) create(ctx context.Context) (layer.Outcome, error) {
-	last := c.memory.Record(c.OwnedID()) // c.last may be from before this call deleted the child
+func (p *pass) create(ctx context.Context) (layer.Outcome, error) {
+	last := p.server.Memory.Record(p.child.OwnedID()) // Known may be from before this call deleted the child
 	if last.UID != "" && !last.Deleted {
-		if err := c.checkOwnerIsThere(ctx, "create"); err != nil {
+		if err := p.checkOwnerIsThere(ctx, "create"); err != nil {
 			return layer.Outcome{}, err
 		}
 	}
-	c.adopted, c.desiredWithDigest = false, nil
-	replaced, isRecreated := c.replacements.Get(c.OwnedID())
-	desired, err := c.desiredToCreate(replaced.once)
+	before, isReplacement := p.layers.deleted()
+	answer, err := p.applier.Create(ctx, before.Values)
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	body, err := canon.Body(desired, c.Kind.GVK, "", createOnly)
-	if err != nil {
-		return layer.Outcome{}, c.Subject.Unencodable(err)
+	p.confirm(answer)
+	if isReplacement && !p.child.DryRun {
+		p.layers.forgetDeleted()
+		return before.Outcome(answer), nil
 	}
-	answer, err := c.server.Apply(ctx, "create", body)
-	if err != nil {
-		return layer.Outcome{}, err
-	}
-	c.confirm(answer)
-	found := layer.Outcome{Live: answer, Operation: layer.Created, Cause: layer.Missing}
-	if c.DryRun {
-		return found, nil
-	}
-	if isRecreated {
-		c.replacements.Remove(c.OwnedID())
-		found.Operation, found.Cause, found.Changes = layer.Recreated, replaced.cause, replaced.changes
-	}
-	return found, nil
+	return layer.Outcome{Live: answer, Operation: layer.Created, Cause: layer.Missing}, nil
 }
 
-// applyDesired applies desired to the live object with this UID.
-func (c *child) applyDesired(ctx context.Context, uid types.UID, opts ...client.PatchOption) (client.Object, error) {
-	body, err := c.bodyToApply(uid)
-	if err != nil {
-		return nil, err
+// changes returns the changes that an apply made, by comparing the object before with the answer of the API server.
+// The object before may be older than the one that the API server had. So nothing changed if the version of the
+// answer is known already, or if only fields differ that others wrote meanwhile.
+func (p *pass) changes(applied server.Application) []layer.Change {
+	live, answer := applied.Before, applied.After
+	own := p.child.Operator.Owned(answer)
+	if applied.IsTried { // on an object that was just read: nobody wrote in between
+		return p.child.Changes(delta.Diff(live, answer, own))
 	}
-	c.lastApply = body
-	return c.server.Apply(ctx, "apply", body, opts...)
+	version := answer.GetResourceVersion()
+	known, remembered := p.server.Record(answer)
+	if !p.child.DryRun && (version == live.GetResourceVersion() || remembered && known.Version == version) {
+		return nil
+	}
+	found := delta.Diff(live, answer, own)
+	if len(found) == 0 {
+		return nil
+	}
+	isOthers := p.changedByOthers(live, answer, own)
+	return p.child.Changes(slices.DeleteFunc(found, func(change delta.Change) bool { return isOthers(change.Path) }))
 }
 
-// bodyToApply returns the apply of desired to the live object with this UID.
-func (c *child) bodyToApply(uid types.UID) ([]byte, error) {
-	desired, err := c.withDigest()
-	if err != nil {
-		return nil, err
+// changedByOthers returns a function that reports whether another manager wrote a path between the read and the apply. In the
+// metadata, the items of desired and the items that this apply removed are ours. Elsewhere, a path
+// belongs to others if they own it and this field owner owned it neither before nor after. A change of
+// a field that nobody owns, such as a default, counts as a change by the apply. after are our fields in the answer.
+func (p *pass) changedByOthers(live, answer client.Object, after managedfields.Owned) func(path string) bool {
+	before := p.child.Operator.Owned(live)
+	others := managedfields.OwnersIn(managedfields.Others(answer, p.child.Operator.FieldOwner))
+	desired, _ := p.applier.Stamped() // as it was applied
+	return func(path string) bool {
+		if i, ok := layer.ItemAt(path); ok {
+			return !i.In(desired) && (i.In(answer) || managedfields.HasAny(live) && !before.Owns(path))
+		}
+		isOurs := before.Owns(path) || after.Owns(path)
+		return path != "" && !isOurs && others.Of(path) != ""
 	}
-	body, err := canon.Body(desired, c.Kind.GVK, uid, "")
-	if err != nil {
-		return nil, c.Subject.Unencodable(err)
-	}
-	return body, nil
 }
 
 // checkOwnerIsThere asks the API server for the owner before a child becomes its own again, or for the first time: a child
 // that was there before, and that somebody else deleted, or a live object without the owner's reference. The garbage
 // collector may have deleted the one, or removed the other, because the owner was deleted, and would delete the live object
 // with an owner that is gone. The cache may show the owner's end later.
-func (c *child) checkOwnerIsThere(ctx context.Context, operation string) error {
-	if c.Owner == nil {
+func (p *pass) checkOwnerIsThere(ctx context.Context, operation string) error {
+	if p.child.Owner == nil {
 		return nil
 	}
-	switch _, end, err := c.server.ReadOwner(ctx); {
+	switch _, end, err := p.server.ReadOwner(ctx); {
 	case fault.IsKnown(err):
 		return err
 	case end != "":
-		return c.Subject.Fail(ErrOwnerTerminating, operation, ownerName(c.Owner)+" "+end)
+		return p.child.Subject.Fail(ErrOwnerTerminating, operation, ownerName(p.child.Owner)+" "+end)
 	}
 	return nil // A failed read, as without the verb get, does not keep the drift from being repaired.
+}
+
+// delete deletes live. Its children are handled as policy says.
+func (p *pass) delete(ctx context.Context, live client.Object, policy metav1.DeletionPropagation) (layer.Outcome, error) {
+	wasThere, err := p.server.Delete(ctx, live, policy)
+	switch {
+	case err != nil:
+		return layer.Outcome{}, err
+	case !wasThere:
+		return layer.Outcome{Operation: layer.Gone}, nil
+	}
+	return layer.Outcome{Live: live, Operation: layer.Deleting, Cause: layer.Unwanted}, nil
 }

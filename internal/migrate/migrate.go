@@ -29,8 +29,9 @@ type Rules struct {
 
 	IsLeft  func(fieldpath.Path) bool // whether a field stays as it is although this field owner may have applied it; nil: none
 	IsField func(fieldpath.Path) bool // whether a path leads to a field of a struct, and not to an item or a key of a map
-	Retired [][]string                // the paths whose fields go, if older versions or nobody own them
-	Unowned *fieldpath.Set            // the fields of the object that nobody owns; nil if not known
+	// IsRetired reports whether a field goes if older versions or nobody own it; nil: none.
+	IsRetired func(fieldpath.Path) bool
+	Unowned   *fieldpath.Set // the fields of the object that nobody owns; nil if not known
 }
 
 // Before returns the patch that an apply to live needs first:
@@ -192,7 +193,7 @@ func (r Rules) IsPending(live metav1.Object) bool {
 	for _, entry := range managedfields.Entries(live) {
 		isOlder := r.isOlder(&entry)
 		isFormer := entry.Subresource == "" && isApply(&entry) && slices.Contains(r.Former, entry.Manager)
-		mayHaveRetired := len(r.Retired) > 0 && (isOlder || entry.Manager == r.Owner)
+		mayHaveRetired := r.IsRetired != nil && (isOlder || entry.Manager == r.Owner)
 		if isFormer || isOlder && r.IsShared(live) || mayHaveRetired && r.hasRetired(&entry) {
 			return true
 		}
@@ -223,8 +224,7 @@ func (r Rules) IsOlder(manager string) bool {
 }
 
 func (r Rules) isRetired(path fieldpath.Path) bool {
-	isNamed := slices.ContainsFunc(r.Retired, func(steps []string) bool { return managedfields.IsAt(path, steps) })
-	return isNamed && (r.IsLeft == nil || !r.IsLeft(path))
+	return r.IsRetired != nil && r.IsRetired(path) && (r.IsLeft == nil || !r.IsLeft(path))
 }
 
 // isBeside reports whether path leads to a field of a struct, or to one inside, in which applied has fields. The fields

@@ -2,6 +2,7 @@ package migrate_test
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
+	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // An entry is "manager operation" or "manager operation/subresource", and its fields.
@@ -95,9 +97,16 @@ func TestAfter(t *testing.T) {
 	}
 }
 
+// isAt returns a function that reports whether a path leads to one of texts, or inside.
+func isAt(texts ...string) func(fieldpath.Path) bool {
+	return func(path fieldpath.Path) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return managedfields.IsAt(path, paths.Steps(text)) })
+	}
+}
+
 func TestBefore(t *testing.T) {
 	r := rules()
-	r.Retired = [][]string{{"metadata", "labels", "old"}, {"spec", "paused"}}
+	r.IsRetired = isAt("metadata.labels[old]", "spec.paused")
 	r.IsLeft = func(path fieldpath.Path) bool { return managedfields.IsAt(path, []string{"spec", "replicas"}) }
 	r.Unowned = fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "paused"), fieldpath.MakePathOrDie("spec", "minReadySeconds"))
 	live := deployment([]string{"formerly", "formerly-released", "manager", "kubectl-edit"}, entries{
@@ -177,7 +186,7 @@ func TestNamesThatLookReleased(t *testing.T) {
 
 func TestRetiredFieldsInOurOwnEntryArePending(t *testing.T) {
 	r := rules()
-	r.Retired = [][]string{{"spec", "paused"}, {"spec", "minReadySeconds"}}
+	r.IsRetired = isAt("spec.paused", "spec.minReadySeconds")
 	r.Unowned = fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "minReadySeconds"))
 	live := deployment([]string{"ours", "manager"}, entries{"ours": desired, "manager": `{"f:spec":{"f:paused":{}}}`})
 	live.ManagedFields = r.Before(live).Entries()

@@ -95,3 +95,20 @@ func ItemName(keys []Key) string {
 	}
 	return strings.Join(parts, ",")
 }
+
+// First returns the first steps of a path.
+func First(path string, steps int) string {
+	key := false
+	for at, char := range path {
+		switch {
+		case key:
+			key = char != ']'
+		case char == '.' || char == '[':
+			key = char == '['
+			if steps--; steps == 0 {
+				return path[:at]
+			}
+		}
+	}
+	return path
+}

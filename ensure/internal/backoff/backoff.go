@@ -29,9 +29,8 @@ const (
 // A Key identifies the calls that back off together: those of one function that writes, for one child
 // on behalf of one owner.
 type Key struct {
-	memory.OwnedKey
-
-	Call string
+	Child memory.OwnedKey
+	Call  string
 }
 
 // Inputs decide, together with the content of the live object, how a call ends.

@@ -17,7 +17,6 @@ import (
 // A Call is a call that may fail. While it backs off, it sends no request, and returns the error of the last attempt.
 type Call struct {
 	Table   *Table
-	Name    string
 	Child   *layer.Child
 	Options Options
 	Clock   clock.PassiveClock
@@ -28,20 +27,13 @@ type Call struct {
 	refusal  error         // the error of the call while it backs off
 }
 
-// The names of calls that back off independently of each other.
-const (
-	Ensure = ""
-	Absent = "absent"
-	Prune  = "prune"
-)
-
 // Options tell which writes the caller allows.
 type Options interface {
 	// Allowed returns a comparable value that differs if other writes are allowed.
 	Allowed() any
 }
 
-func (c *Call) key() Key { return Key{OwnedKey: c.Child.OwnedID(), Call: c.Name} }
+func (c *Call) key() Key { return Key{Child: c.Child.OwnedID(), Call: string(c.Child.Call)} }
 
 // Begin notes the live object with which a call begins, nil if there is none.
 func (c *Call) Begin(live client.Object) { c.isRead, c.initial = true, live }
@@ -120,7 +112,7 @@ func (c *Call) noteFailure(err *fault.Error, requests int, isUndecided bool) tim
 // inputs returns all that decides, together with the content of the live object, how the call ends.
 func (c *Call) inputs() Inputs {
 	in := Inputs{IsRead: c.isRead, Digest: c.Child.Digest, Options: c.Options.Allowed()}
-	if c.Name == Prune {
+	if c.Child.Call == layer.Prune {
 		in.Generation = c.Child.Owner.GetGeneration()
 	}
 	if c.initial != nil {

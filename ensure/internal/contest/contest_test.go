@@ -43,11 +43,11 @@ func of(name string) step {
 }
 
 // wants has the next calls want the desired state of this digest.
-func wants(digest string) step { return func(s *scene) { s.call.Digest = digest } }
+func wants(digest string) step { return func(s *scene) { s.call.Wanted.Digest = digest } }
 
 // generation has the next calls be on behalf of this generation of an owner.
 func generation(number int64) step {
-	return func(s *scene) { s.call.Owner = contest.Generation{Owner: "uid", Number: number} }
+	return func(s *scene) { s.call.Wanted.Owner = contest.Generation{Owner: "uid", Number: number} }
 }
 
 func wait(d time.Duration) step { return func(s *scene) { s.call.Now = s.call.Now.Add(d) } }

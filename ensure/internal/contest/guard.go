@@ -32,9 +32,9 @@ func (g *Guard) call() Call {
 		Child: g.Child.ID(), Wanted: Wanted{Digest: g.Child.Digest}, Now: g.Clock.Now(), HasTry: g.hasTry, DryRun: g.Child.DryRun,
 	}
 	if owner := g.Child.Owner; owner != nil {
-		call.Owner = Generation{Owner: owner.GetUID(), Number: owner.GetGeneration()}
+		call.Wanted.Owner = Generation{Owner: owner.GetUID(), Number: owner.GetGeneration()}
 		if owner.GetDeletionTimestamp() != nil {
-			call.Owner.Number = math.MaxInt64
+			call.Wanted.Owner.Number = math.MaxInt64
 		}
 	}
 	return call
@@ -62,14 +62,13 @@ func (g *Guard) Unchanged(found layer.Outcome) (layer.Outcome, error) {
 	return found.Unless(g.errorOf(g.Table.Unchanged(call)))
 }
 
-// Wrote returns the outcome of a write. live is the object before the write, nil if there was none, and last is the record
-// of the child from before. isOurs reports whether a path counts that the field owner did not own. The reverted paths are
+// Wrote returns the outcome of a write. live is the object before the write, nil if there was none. The reverted paths are
 // counted; one revert too many is ErrContested.
-func (g *Guard) Wrote(live client.Object, last memory.Record, found layer.Outcome, isOurs func(string) bool) (layer.Outcome, error) {
+func (g *Guard) Wrote(live client.Object, found layer.Outcome) (layer.Outcome, error) {
 	if g.supersedes(live, found) {
 		return g.Superseded(live, found)
 	}
-	paths := g.reverted(live, last, found, isOurs)
+	paths := g.reverted(live, found)
 	if len(paths) == 0 || g.Child.DryRun {
 		return g.Unchanged(found)
 	}
@@ -119,14 +118,15 @@ func (g *Guard) supersedes(live client.Object, found layer.Outcome) bool {
 }
 
 // reverted returns the paths that a write changed although the API server was content with the same
-// desired state before. Fields that this field owner owned neither before nor after do not count:
-// others changed them between the read and the write.
-func (g *Guard) reverted(live client.Object, last memory.Record, found layer.Outcome, isOurs func(string) bool) []string {
+// desired state before. Fields that this field owner owned neither before nor after do not count,
+// unless they are retired: others changed them between the read and the write.
+func (g *Guard) reverted(live client.Object, found layer.Outcome) []string {
+	last := g.Server.Known
 	switch {
 	case last.Digest != g.Child.Digest:
 		return nil
 	case live != nil:
-		return g.revertedIn(live, last, found, isOurs)
+		return g.revertedIn(live, found)
 	case found.Operation == layer.Recreated: // the changes are those of the deleted object
 		return layer.Paths(found.Changes)
 	case found.Operation == layer.Created && !last.Deleted:
@@ -137,7 +137,8 @@ func (g *Guard) reverted(live client.Object, last memory.Record, found layer.Out
 
 // revertedIn returns the reverted paths of an object that existed. An object with another UID than
 // the last known one means that somebody replaced it, unless this Ensurer had deleted it.
-func (g *Guard) revertedIn(live client.Object, last memory.Record, found layer.Outcome, isOurs func(string) bool) []string {
+func (g *Guard) revertedIn(live client.Object, found layer.Outcome) []string {
+	last := g.Server.Known
 	isOther := live.GetUID() != last.UID
 	if found.Operation == layer.Unchanged || last.IsNewerThan(live.GetResourceVersion()) || isOther && last.Deleted {
 		return nil
@@ -147,18 +148,18 @@ func (g *Guard) revertedIn(live client.Object, last memory.Record, found layer.O
 	var paths []string
 	for _, change := range found.Changes {
 		isOwned := after.Owns(change.Path) || before.Owns(change.Path) || change.Path == layer.ManagedFieldsPath
-		if change.Path != "" && (unknown || isOwned || isOurs(change.Path)) {
+		if change.Path != "" && (unknown || isOwned || g.Child.IsRetired(change.Path)) {
 			paths = append(paths, change.Path)
 		}
 	}
 	return paths
 }
 
-// WithRival returns a copy of live, not yet written, whose managed fields show who wrote it. That is
+// WithRival returns a copy of live, nil or not yet written, whose managed fields show who wrote it. That is
 // live, unless the cache strips the managed fields. Then the API server is asked, once per contest:
 // before the write that may begin it, which takes the fields back.
 func (g *Guard) WithRival(ctx context.Context, live client.Object) (client.Object, error) {
-	if managedfields.HasAny(live) || !g.Table.NeedsRival(g.call()) {
+	if live == nil || managedfields.HasAny(live) || !g.Table.NeedsRival(g.call()) {
 		return live, nil
 	}
 	complete, err := g.Server.ReadServer(ctx)

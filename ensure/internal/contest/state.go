@@ -55,8 +55,7 @@ func (g Generation) isAfter(other Generation) bool {
 
 // A state is a desired state that superseded another one on the API server.
 type state struct {
-	Wanted
-
+	wanted     Wanted
 	at         time.Time
 	paths      []string // that differed from the superseded state, as far as the writer saw
 	kept       bool     // stood long enough, or was asked for again
@@ -70,16 +69,16 @@ func (c *contest) supersede(wanted Wanted, paths []string, now time.Time, fieldO
 	if wanted.Owner.isAfter(c.owner) {
 		c.owner = wanted.Owner
 	}
-	next, resumes := state{Wanted: wanted, at: now, paths: paths}, false
+	next, resumes := state{wanted: wanted, at: now, paths: paths}, false
 	switch last := c.current(); {
 	case last == nil:
-	case last.Digest == wanted.Digest: // another pass has noted it
+	case last.wanted.Digest == wanted.Digest: // another pass has noted it
 		return ""
 	default:
 		last.kept = last.kept || now.Sub(last.at) >= shortLived
 		resumes = c.paused > 0 && !last.kept
-		next.returns = !last.kept && last.Digest != Absent &&
-			slices.ContainsFunc(c.states, func(s state) bool { return s.Wanted == wanted })
+		next.returns = !last.kept && last.wanted.Digest != Absent &&
+			slices.ContainsFunc(c.states, func(s state) bool { return s.wanted == wanted })
 	}
 	if len(c.states) == maxStates {
 		c.states = slices.Delete(c.states, 0, 1)
@@ -132,8 +131,8 @@ func (c *contest) countDifferent() int {
 		if s.kept {
 			break
 		}
-		if s.Owner == c.current().Owner {
-			digests[s.Digest] = true
+		if s.wanted.Owner == c.current().wanted.Owner {
+			digests[s.wanted.Digest] = true
 		}
 	}
 	return len(digests)
@@ -141,7 +140,7 @@ func (c *contest) countDifferent() int {
 
 // repeat notes that a call wants a desired state.
 func (c *contest) repeat(digest string, now time.Time) {
-	if last := c.current(); last != nil && last.Digest == digest && now.Sub(last.at) >= repeatedAfter {
+	if last := c.current(); last != nil && last.wanted.Digest == digest && now.Sub(last.at) >= repeatedAfter {
 		last.kept = true
 	}
 }
@@ -151,7 +150,7 @@ func (c *contest) repeat(digest string, now time.Time) {
 // that.
 func (c *contest) hasStood(digest string, now time.Time) bool {
 	last := c.current()
-	if !c.betweenCallers || last == nil || last.challenged || last.Digest == digest {
+	if !c.betweenCallers || last == nil || last.challenged || last.wanted.Digest == digest {
 		return false
 	}
 	last.challenged = true
@@ -162,7 +161,7 @@ func (c *contest) hasStood(digest string, now time.Time) bool {
 // state counts: another program may have deleted the child since.
 func (c *contest) hasWritten(digest string) bool {
 	if digest == Absent {
-		return c.current() != nil && c.current().Digest == Absent
+		return c.current() != nil && c.current().wanted.Digest == Absent
 	}
-	return slices.ContainsFunc(c.states, func(s state) bool { return s.Digest == digest })
+	return slices.ContainsFunc(c.states, func(s state) bool { return s.wanted.Digest == digest })
 }

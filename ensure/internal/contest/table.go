@@ -38,8 +38,7 @@ const LeastWait = time.Second
 
 // A Call is one call for a child.
 type Call struct {
-	Wanted
-
+	Wanted  Wanted
 	Child   memory.ChildKey
 	Now     time.Time
 	HasTry  bool // that of an earlier verdict on the same call
@@ -193,7 +192,7 @@ func (t *Table) ifOn(call Call, judge func(*contest) Verdict) Verdict {
 	}
 	switch known := t.get(call); {
 	case known == nil:
-	case known.wait > 0 && !known.hasStood(call.Digest, call.Now):
+	case known.wait > 0 && !known.hasStood(call.Wanted.Digest, call.Now):
 		t.until = call.Now.Add(longest)
 		return judge(known)
 	case known.wait > 0:
@@ -201,7 +200,7 @@ func (t *Table) ifOn(call Call, judge func(*contest) Verdict) Verdict {
 	case !known.isRecent(call.Now):
 		t.contests.Remove(call.Child)
 	default:
-		known.repeat(call.Digest, call.Now)
+		known.repeat(call.Wanted.Digest, call.Now)
 	}
 	return Verdict{}
 }
@@ -214,11 +213,11 @@ func (t *Table) get(call Call) *contest {
 	switch {
 	case !ok:
 		return nil
-	case known.wait > 0 && call.Now.Sub(known.tried) >= longest, known.betweenCallers && call.Owner.isAfter(known.owner):
+	case known.wait > 0 && call.Now.Sub(known.tried) >= longest, known.betweenCallers && call.Wanted.Owner.isAfter(known.owner):
 		t.contests.Remove(call.Child)
 		return nil
-	case !known.betweenCallers && known.digest != call.Digest:
-		*known = contest{digest: call.Digest, reverted: map[string][]time.Time{}, states: known.states, owner: known.owner}
+	case !known.betweenCallers && known.digest != call.Wanted.Digest:
+		*known = contest{digest: call.Wanted.Digest, reverted: map[string][]time.Time{}, states: known.states, owner: known.owner}
 	}
 	return known
 }
@@ -227,7 +226,7 @@ func (t *Table) get(call Call) *contest {
 func (t *Table) getOrBegin(call Call) *contest {
 	known := t.get(call)
 	if known == nil || known.wait == 0 && !known.isRecent(call.Now) {
-		known = &contest{digest: call.Digest, reverted: map[string][]time.Time{}}
+		known = &contest{digest: call.Wanted.Digest, reverted: map[string][]time.Time{}}
 		t.contests.Set(call.Child, known)
 	}
 	t.until = call.Now.Add(longest)

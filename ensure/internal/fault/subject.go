@@ -68,6 +68,11 @@ func (s *Subject) Unencodable(err error) *Error {
 	return s.RefuseBecause(err, "cannot be encoded: "+err.Error())
 }
 
+// Undigestible returns the error for a desired state whose digest cannot be computed or stored.
+func (s *Subject) Undigestible(err error) *Error {
+	return s.RefuseBecause(err, "cannot compute or store its digest: "+err.Error())
+}
+
 // Conflict returns the error for an object that changed after the read. Nothing is wrong with desired.
 func (s *Subject) Conflict(operation, detail string, err error) *Error {
 	out := s.Fail(ErrAPI, operation, detail)

@@ -29,6 +29,14 @@ func ItemAt(path string) (Item, bool) {
 	return Item{Member: strings.TrimPrefix(member, "metadata."), Key: key}, true
 }
 
+// ItemOf returns the label or annotation that steps lead to.
+func ItemOf(steps []string) (Item, bool) {
+	if len(steps) != 3 || steps[0] != "metadata" || steps[1] != "labels" && steps[1] != "annotations" {
+		return Item{}, false
+	}
+	return Item{Member: steps[1], Key: steps[2]}, true
+}
+
 // In reports whether obj has the item.
 func (i Item) In(obj metav1.Object) bool {
 	there := false

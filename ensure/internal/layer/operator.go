@@ -10,6 +10,7 @@ import (
 
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/migrate"
 )
 
 // AdoptedMark is the prefix of the stored digest of a child that somebody else created. No digest
@@ -44,6 +45,32 @@ func (o *Operator) Applied(obj metav1.Object) *metav1.ManagedFieldsEntry {
 	return managedfields.Applied(obj, o.FieldOwner)
 }
 
+// IsTouched reports whether another manager has written to obj since the operator's last apply.
+func (o *Operator) IsTouched(obj metav1.Object) bool {
+	return managedfields.TouchedSinceApply(obj, o.FieldOwner, migrate.ReleasedBy(o.FieldOwner))
+}
+
+// IsNobody reports whether a manager stands for fields that nobody is known to have set.
+func IsNobody(manager string) bool { return manager == migrate.BeforeFirstApply }
+
+// Disown returns a patch of live after which nobody owns the fields of the operator's own entry of an operation for which
+// matches holds.
+func (o *Operator) Disown(
+	live client.Object, operation metav1.ManagedFieldsOperationType, matches func(fieldpath.Path) bool,
+) *managedfields.Patch {
+	p := managedfields.NewPatch(live)
+	if at := managedfields.Find(live, o.FieldOwner, operation); at >= 0 {
+		matching, _ := managedfields.Split(managedfields.Fields(&managedfields.Entries(live)[at]), matches)
+		p.Move(matching, at, nil)
+	}
+	return p
+}
+
+// OthersHolding returns another manager that owns a field at path in live, or inside; empty if none does.
+func (o *Operator) OthersHolding(live client.Object, path fieldpath.Path) string {
+	return managedfields.OwnersIn(managedfields.Others(live, o.FieldOwner)).Holding(path)
+}
+
 // Stored returns the digest that live carries, and whether the child was adopted.
 func (o *Operator) Stored(live client.Object) (digest string, isAdopted bool) {
 	return parseStored(o.Store.Get(live))
@@ -75,4 +102,9 @@ func (o *Operator) Names() []string { return slices.Concat([]string{o.FieldOwner
 func parseStored(stored string) (digest string, isAdopted bool) {
 	stored, _, _ = strings.Cut(stored, noteMark)
 	return strings.CutPrefix(stored, AdoptedMark)
+}
+
+// OwnsReference reports whether an entry of managed fields owns a field of an owner reference.
+func OwnsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {
+	return managedfields.OwnedBy(entry).Owns("metadata.ownerReferences[uid=" + string(owner.UID) + "]")
 }

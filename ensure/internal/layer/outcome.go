@@ -129,3 +129,11 @@ func AndMore(changes int) string {
 	}
 	return fmt.Sprintf(" and %d more", changes)
 }
+
+// AppendNew appends a text to a list, unless the text is empty or there already.
+func AppendNew(list []string, text string) []string {
+	if text == "" || slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
+}

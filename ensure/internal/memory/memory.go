@@ -29,8 +29,7 @@ type ChildKey struct {
 // are kept by ChildKey. The desired states of the child, and the results, are kept by OwnedKey, so that
 // one owner's child changes nothing that is known of another owner's child of the same name.
 type OwnedKey struct {
-	ChildKey
-
+	Child ChildKey
 	Owner types.UID
 }
 
@@ -58,17 +57,22 @@ type Memory struct {
 type Record struct {
 	UID      types.UID
 	Digest   string
-	Checksum uint64   // of the canonical form that the digest is computed from
-	Version  string   // the newest resourceVersion known to have this content
-	Content  string   // fingerprint of everything but metadata and status
-	Metadata string   // fingerprint of the metadata that desired specifies
-	Entry    string   // fingerprint of the fields that the field owner applied; empty if the copy did not show them
-	Handover string   // the options by which fields change their owner
-	Retired  []string // the paths at which nothing is left to retire
-	Adopted  bool     // another program made the object
+	Checksum uint64 // of the canonical form that the digest is computed from
+	Version  string // the newest resourceVersion known to have this content
+	Content  string // fingerprint of everything but metadata and status
+	Metadata string // fingerprint of the metadata that desired specifies
+	Entry    string // fingerprint of the fields that the field owner applied; empty if the copy did not show them
+	Handover Handover
+	Adopted  bool // another program made the object
 	At       time.Time
 	Shown    bool // the cache has shown this object
 	Deleted  bool // by this Ensurer
+}
+
+// A Handover says which fields changed their owner.
+type Handover struct {
+	Options string   // by which fields change their owner
+	Retired []string // the paths at which nothing is left to retire
 }
 
 // An Applied is a desired state that the API server confirmed.

@@ -42,7 +42,7 @@ func TestConfirm(t *testing.T) {
 func TestRecordsAreKeptByOwner(t *testing.T) {
 	m := memory.New(2)
 	child := memory.ChildKey{Key: types.NamespacedName{Name: "settings"}}
-	first, second := memory.OwnedKey{ChildKey: child, Owner: "1"}, memory.OwnedKey{ChildKey: child, Owner: "2"}
+	first, second := memory.OwnedKey{Child: child, Owner: "1"}, memory.OwnedKey{Child: child, Owner: "2"}
 	m.Confirm(first, memory.Record{UID: "a", Version: "1", Content: "x"})
 	m.Release(second, memory.Foreign{Version: "2"})
 	require.NotZero(t, m.Record(first))

@@ -1,5 +1,5 @@
-// Package server sends the requests of a call to the API server: it counts them, bounds reads that may wait for ever, makes
-// dry runs, and returns failures as errors of package fault.
+// Package server sends the requests of a pass to the API server: it encodes desired, counts requests, bounds reads that may
+// wait for ever, makes dry runs, and returns failures as errors of package fault.
 package server
 
 import (
@@ -39,8 +39,11 @@ type Session struct {
 	Child  *layer.Child
 	Gate   Gate
 
+	Known    memory.Record // the last answer of the API server that was known when the live object was read
 	Requests int           // sent so far, cached reads excepted
 	LastRead client.Object // the object as it was read last, or nil
+
+	IsMissingFromCache bool // the cache did not show the object
 }
 
 // A Gate is asked before each read of the cache and each request, until one is sent. If it returns an error, that is not sent.
@@ -342,9 +345,9 @@ func (s *Session) TryCreate(ctx context.Context, obj *unstructured.Unstructured)
 	return err
 }
 
-// Delete deletes live, as it was read, and reports whether it was there. If isCached, the client may wait until its cache
-// shows the deletion: a cache that leaves the object out never does.
-func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.DeletionPropagation, isCached bool) (bool, error) {
+// Delete deletes live, as it was read, and reports whether it was there. The client may wait until its cache shows the
+// deletion, unless the cache leaves the object out.
+func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.DeletionPropagation) (wasThere bool, err error) {
 	seen := metav1.Preconditions{ResourceVersion: new(live.GetResourceVersion())}
 	if uid := live.GetUID(); uid != "" { // the fake client gives none
 		seen.UID = &uid
@@ -353,7 +356,7 @@ func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.
 	switch {
 	case s.Child.DryRun:
 		opts = append(opts, DryRun)
-	case !isCached:
+	case s.IsMissingFromCache:
 		opts = append(opts, client.DisableReadYourWritesConsistency)
 	}
 	if err := s.begin(); err != nil {

@@ -37,7 +37,7 @@ func build(t *testing.T, in sources, order ...string) *house {
 	for _, path := range order {
 		folder := module + path[:strings.LastIndex(path, "/")]
 		pkg := &packages.Package{PkgPath: folder, Fset: token.NewFileSet(), TypesInfo: &types.Info{
-			Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
+			Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{},
 		}}
 		syntax, err := parser.ParseFile(pkg.Fset, path, in[path], parser.SkipObjectResolution)
 		require.NoError(t, err)
@@ -99,6 +99,11 @@ func TestMeasures(t *testing.T) {
 			"ensure/a.go", importContest + "// release\nvar announce, Concert, withoutOnce, migrating, p = 1, \"once\", 2, 3, contest.Rival(1)\nvar once int",
 			namesOfFeatures,
 			[]string{"ensure/a.go: contest in contest", "ensure/a.go: migrate in migrating", "ensure/a.go: once in once, withoutOnce"},
+		},
+		"callers see an exported name": {
+			"ensure/a.go", "var ErrContested = 1; var _ = ErrContested; func PruneOnceReady() {}; type t int; func (t) Release() {}",
+			namesOfFeatures,
+			[]string{"ensure/a.go: release in Release"},
 		},
 		"another module names no feature": {
 			"ensure/a.go", "import \"sync\"\nvar _ sync.Once", namesOfFeatures, nil,

@@ -10,21 +10,22 @@ type limit struct {
 	measure func(*house) figure
 }
 
-// limits are those of all figures, in the order of the table.
+// limits are those of all figures, in the order of the table. When the layers got packages of their own, the lines of repair
+// became a layer's, and the headers of the packages were added to all lines.
 func limits() []limit {
 	return []limit{
-		{"methods of the largest method set", 148, 40, largestMethodSet},
-		{"embedded structs", 13, 0, embeddedStructs},
-		{"imports of layers", 9, 0, importsOfLayers},
-		{"names of features in core files", 50, 0, namesOfFeatures},
-		{"functions entered at drift", 164, 100, enteredAtDrift},
+		{"methods of the largest method set", 40, 40, largestMethodSet},
+		{"embedded structs", 0, 0, embeddedStructs},
+		{"imports of layers", 0, 0, importsOfLayers},
+		{"names of features in core files", 0, 0, namesOfFeatures},
+		{"functions entered at drift", 160, 100, enteredAtDrift},
 		{"functions entered at rest", 75, 50, enteredAtRest},
-		{"lines of the core entered at drift", 1119, 1000, pathOfObject},
-		{"lines of the core", 5739, 2900, linesOfCore},
-		{"files of the core", 25, 17, filesOfCore},
-		{"lines of the largest layer", 770, 450, largestLayer},
-		{"lines of repair and obstacle", 1600, 1600, linesOfRepair},
-		{"lines of ensure and below", 10549, 7400, linesOfAll},
+		{"lines of the core entered at drift", 1000, 1000, pathOfObject},
+		{"lines of the core", 3265, 2900, linesOfCore},
+		{"files of the core", 17, 17, filesOfCore},
+		{"lines of the largest layer", 769, 450, largestLayer},
+		{"lines of repair and obstacle", 2739, 1600, linesOfRepair},
+		{"lines of ensure and below", 10916, 7400, linesOfAll},
 	}
 }
 

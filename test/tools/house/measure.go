@@ -214,19 +214,27 @@ func namesOfFeatures(h *house) figure {
 	return count(pairs)
 }
 
-// identifiers returns each identifier of the file once, but for those that other modules declare, such as sync.Once.
+// identifiers returns each identifier of the file once, but for what other modules declare, such as sync.Once, and what callers
+// of the package see, such as ErrContested.
 func (f file) identifiers() []string {
 	names := map[string]bool{}
 	ast.Inspect(f.syntax, func(node ast.Node) bool {
 		if name, isName := node.(*ast.Ident); isName {
-			used := f.pkg.TypesInfo.Uses[name]
-			if used == nil || used.Pkg() == nil || strings.HasPrefix(used.Pkg().Path(), module) {
+			used := f.pkg.TypesInfo.ObjectOf(name)
+			isAPI := used != nil && used.Exported() && isOfCallers(used)
+			if !isAPI && (used == nil || used.Pkg() == nil || strings.HasPrefix(used.Pkg().Path(), module)) {
 				names[name.Name] = true
 			}
 		}
 		return true
 	})
 	return slices.Sorted(maps.Keys(names))
+}
+
+// isOfCallers reports whether an object is one of the core, or of package fault, whose classes of errors the core exports.
+func isOfCallers(obj types.Object) bool {
+	exporting := []string{module + core, module + internal + "fault"}
+	return obj.Pkg() != nil && obj.Parent() == obj.Pkg().Scope() && slices.Contains(exporting, obj.Pkg().Path())
 }
 
 // linesOf counts the lines of the files in some of the folders.

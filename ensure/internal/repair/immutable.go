@@ -1,4 +1,4 @@
-package ensure
+package repair
 
 import (
 	"context"
@@ -17,16 +17,16 @@ import (
 )
 
 // immutableError says that the API server takes desired, but not for this object.
-func (j judgement) immutableError(ctx context.Context, live client.Object) *fault.Error {
-	fields := j.immutableFields(ctx, live)
+func (r *Repair) immutableError(ctx context.Context, live client.Object) *fault.Error {
+	fields := r.immutableFields(ctx, live)
 	remedy := "; delete the object so that it is created again"
-	if j.Kind.HoldsMore() {
+	if r.child.Kind.HoldsMore() {
 		remedy = "; undo the change, or delete the object so that it is created again, which loses its data"
 	}
-	out := j.Subject.Fail(ErrImmutable, "apply", "an existing object cannot be changed like this: "+
-		j.Subject.Message(j.refusal, strings.Join(answer.Faults(j.refusal), ", "))+
+	out := r.child.Subject.Fail(fault.ErrImmutable, "apply", "an existing object cannot be changed like this: "+
+		r.child.Subject.Message(r.refusal, strings.Join(answer.Faults(r.refusal), ", "))+
 		differsIn(fields)+remedy, fields...)
-	out.Cause = j.refusal
+	out.Cause = r.refusal
 	return out
 }
 
@@ -41,10 +41,10 @@ func differsIn(fields []string) string {
 // names, or else all. If there are several, trials tell which of them it refuses, as it may name a struct with mutable
 // fields, such as spec. If there is none, it refuses the change that a webhook makes in each update, and the named
 // fields are all that is known.
-func (j judgement) immutableFields(ctx context.Context, live client.Object) []string {
-	named := answer.Fields(j.refusal)
-	differing := layer.Paths(j.Unsatisfied(live))
-	for _, o := range j.merge.Dropped() {
+func (r *Repair) immutableFields(ctx context.Context, live client.Object) []string {
+	named := answer.Fields(r.refusal)
+	differing := layer.Paths(r.child.Unsatisfied(live))
+	for _, o := range r.merge.Dropped() {
 		text := managedfields.Text(o.Path)
 		steps := paths.Steps(text)
 		if !slices.ContainsFunc(differing, func(path string) bool { return mayMeet(paths.Steps(path), steps) }) {
@@ -58,7 +58,7 @@ func (j judgement) immutableFields(ctx context.Context, live client.Object) []st
 	if len(refused) == 0 {
 		return named
 	}
-	return j.withoutMutable(ctx, live, refused)
+	return r.withoutMutable(ctx, live, refused)
 }
 
 // inside returns the paths that lead into one of fields, or around it.
@@ -74,7 +74,7 @@ func inside(all, fields []string) (found []string) {
 
 // withoutMutable returns the differing paths without those that the API server would change: it accepts desired with
 // live's values in all others. Paths that no trial can tell apart all stay.
-func (j judgement) withoutMutable(ctx context.Context, live client.Object, differing []string) []string {
+func (r *Repair) withoutMutable(ctx context.Context, live client.Object, differing []string) []string {
 	found, err := delta.Values(live)
 	if err != nil || len(differing) < 2 || len(differing) > maxNamed {
 		return differing
@@ -87,7 +87,7 @@ func (j judgement) withoutMutable(ctx context.Context, live client.Object, diffe
 				others = append(others, delta.Edit{Path: steps, Value: found(steps)})
 			}
 		}
-		ok, err := j.acceptsWith(ctx, others)
+		ok, err := r.acceptsWith(ctx, others)
 		if err != nil {
 			return differing // what is known has to do
 		}
@@ -112,16 +112,16 @@ func upToIndex(steps []string) []string {
 func isIndex(step string) bool { return strings.Trim(step, "0123456789") == "" }
 
 // acceptsWith reports whether the API server accepts desired with edits.
-func (j judgement) acceptsWith(ctx context.Context, edits []delta.Edit) (bool, error) {
-	desired, err := j.withDigest()
+func (r *Repair) acceptsWith(ctx context.Context, edits []delta.Edit) (bool, error) {
+	desired, err := r.applier.Desired()
 	if err != nil {
 		return false, err
 	}
-	candidate, err := j.candidate(delta.Edited(desired, edits...), nil)
+	candidate, err := r.child.JSON(delta.Edited(desired, edits...), nil)
 	if err != nil {
 		return false, err
 	}
-	answer, err := j.dryRunPatch(ctx, obstacle.Of(j.live, candidate, j.Operator.FieldOwner).Trial(nil))
+	answer, err := r.dryRunPatch(ctx, obstacle.Of(r.live, candidate, r.child.Operator.FieldOwner).Trial(nil))
 	return err == nil && answer.refusal == nil, err
 }
 

@@ -1,4 +1,4 @@
-package ensure
+package server
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
-	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -18,27 +17,27 @@ import (
 // Then every apply fails, and every other write empties the managed fields. A patch of its own gives
 // such entries the version that we apply: it is the only write that loses nothing.
 
-// makeConvertible makes all entries of live be of our API version, after a refusal that
+// MakeConvertible makes all entries of live be of our API version, after a refusal that
 // fault.IsUnconvertible. If they are so already, the refusal stands.
-func (c *child) makeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
-	live, err := c.server.Reread(ctx, live)
+func (a *Applier) MakeConvertible(ctx context.Context, live client.Object, refusal error) (client.Object, error) {
+	live, err := a.Server.Reread(ctx, live)
 	if err != nil {
 		return nil, err
 	}
-	if !managedfields.HasOtherVersions(live, c.Kind.APIVersion) {
+	if !managedfields.HasOtherVersions(live, a.Server.Child.Kind.APIVersion) {
 		return nil, refusal
 	}
-	return c.rewriteVersions(ctx, live)
+	return a.rewriteVersions(ctx, live)
 }
 
-// convertible returns live, on which a patch of ours builds, with entries that the server does
+// Convertible returns live, on which a patch of ours builds, with entries that the server does
 // not lose with the patch.
-func (c *child) convertible(ctx context.Context, live client.Object) (client.Object, error) {
-	if c.DryRun || !managedfields.HasOtherVersions(live, c.Kind.APIVersion) {
+func (a *Applier) Convertible(ctx context.Context, live client.Object) (client.Object, error) {
+	if a.Server.Child.DryRun || !managedfields.HasOtherVersions(live, a.Server.Child.Kind.APIVersion) {
 		return live, nil
 	}
 	nothing := append(managedfields.TestUID(live), jsonpatch.Test("/metadata/name", live.GetName()))
-	tried, err := c.server.PatchJSON(ctx, "repair", nothing, server.DryRun)
+	tried, err := a.Server.PatchJSON(ctx, "repair", nothing, DryRun)
 	switch {
 	case apierrors.IsBadRequest(err): // a webhook that takes no dry runs: nothing tells
 		return live, nil
@@ -46,16 +45,16 @@ func (c *child) convertible(ctx context.Context, live client.Object) (client.Obj
 		return live, err
 	}
 	// A webhook that converts may be out of reach. An apply fails then, and says so.
-	_, err = c.applyDesired(ctx, live.GetUID(), server.DryRun)
+	_, err = a.Apply(ctx, live.GetUID(), DryRun)
 	if err != nil && !fault.IsUnconvertible(err) && !apierrors.IsInvalid(err) {
 		return nil, err
 	}
-	return c.rewriteVersions(ctx, live)
+	return a.rewriteVersions(ctx, live)
 }
 
 // rewriteVersions makes all entries of live be of our API version.
-func (c *child) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
+func (a *Applier) rewriteVersions(ctx context.Context, live client.Object) (client.Object, error) {
 	p := managedfields.NewPatch(live)
-	p.SetAPIVersion(c.Kind.APIVersion)
-	return c.server.PatchJSON(ctx, "repair", p.Operations())
+	p.SetAPIVersion(a.Server.Child.Kind.APIVersion)
+	return a.Server.PatchJSON(ctx, "repair", p.Operations())
 }

@@ -1,0 +1,150 @@
+// Package repair makes an apply possible that the API server refuses because of fields that others left in the live object: it
+// finds by dry runs which fields have to go, and has the next apply remove these.
+package repair
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/server"
+	"github.com/trueup-go/trueup/internal/jsonpatch"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/obstacle"
+	"github.com/trueup-go/trueup/internal/paths"
+)
+
+// Apply applies desired to live, as a rule in one request, which the server may find to be nothing. It carries
+// live's UID: without it an apply based on a stale read would bring a deleted object back. Fields that others left in
+// live can make the merge invalid although desired is valid: an edited Service port stays beside ours and has the same
+// name. Then the conflicting fields are taken over, and the next apply removes them. Unless live drifted, lists that
+// desired has empty are empty afterwards.
+func Apply(ctx context.Context, a *server.Applier, live client.Object, cause layer.Cause) (server.Application, error) {
+	applied, err := a.Apply(ctx, live.GetUID())
+	if fault.IsUnconvertible(err) {
+		if live, applied, err = applyConvertible(ctx, a, live, err); live == nil {
+			return server.Application{}, err
+		}
+	}
+	before := live
+	if err != nil && fault.NamesFieldsOnly(err) {
+		r, notSeen := start(ctx, a, live, err)
+		if notSeen != nil {
+			return server.Application{}, notSeen
+		}
+		if r.live.GetResourceVersion() != live.GetResourceVersion() {
+			// The refusal may be over: another process repaired the object at the same time.
+			before = r.child.Typed(r.live)
+			applied, err = a.Apply(ctx, live.GetUID())
+		}
+		if fault.NamesFieldsOnly(err) {
+			r.refusal = err
+			return r.run(ctx)
+		}
+	}
+	if err != nil {
+		return server.Application{}, err
+	}
+	done, err := removeSources(ctx, a, server.Application{Before: before, After: applied})
+	if err != nil || cause == layer.Drifted {
+		return done, err
+	}
+	return restoreEmpty(ctx, a, done)
+}
+
+// Rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
+func Rehearse(ctx context.Context, a *server.Applier, live client.Object) (server.Application, error) {
+	dry := a.Dry()
+	defer a.Count(dry)
+	r, err := start(ctx, dry, live, nil)
+	if err != nil {
+		return server.Application{}, err
+	}
+	ok, err := r.dryRunWithout(ctx, nil)
+	switch {
+	case err != nil:
+		return server.Application{}, err
+	case ok:
+		return server.Application{Before: r.child.Typed(r.live), After: r.accepted, IsTried: true}, nil
+	}
+	r.refusal = r.lastRefusal
+	return r.run(ctx)
+}
+
+// applyConvertible applies desired to live again, after a refusal that fault.IsUnconvertible, and
+// returns the object before and after. Without an object before, nothing was applied.
+func applyConvertible(
+	ctx context.Context, a *server.Applier, live client.Object, refusal error,
+) (before, after client.Object, err error) {
+	if a.Server.Child.DryRun {
+		return dryRunConvertible(ctx, a, live, refusal)
+	}
+	if live, err = a.MakeConvertible(ctx, live, refusal); err != nil {
+		return nil, nil, err
+	}
+	after, err = a.Apply(ctx, live.GetUID())
+	return live, after, err
+}
+
+// dryRunConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
+// rewriting would need managed fields that a dry run does not store.
+func dryRunConvertible(
+	ctx context.Context, a *server.Applier, live client.Object, refusal error,
+) (before, after client.Object, err error) {
+	r, err := start(ctx, a, live, refusal)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !managedfields.HasOtherVersions(r.live, a.Server.Child.Kind.APIVersion) {
+		return nil, nil, refusal
+	}
+	tried, err := r.rehearse(ctx, nil)
+	return r.child.Typed(r.live), tried.After, err
+}
+
+// NoteRemoved adds the removed obstacles and their managers to changes. Without a Go type, changes name
+// items by their index, and the next item may have taken the place of a removed one.
+func NoteRemoved(changes []layer.Change, removed []obstacle.Obstacle) []layer.Change {
+	for _, o := range removed {
+		text, noted := managedfields.Text(o.Path), false
+		steps := paths.Steps(text)
+		for i := range changes {
+			at := paths.Steps(changes[i].Path)
+			if pointerTo(at) == o.Pointer && !slices.Equal(at, steps) {
+				changes[i].Path, at = text, steps
+			}
+			if n := min(len(at), len(steps)); slices.Equal(at[:n], steps[:n]) {
+				changes[i].Manager, noted = appendManagers(changes[i].Manager, o.Managers), true
+			}
+		}
+		if !noted {
+			changes = append(changes, layer.Change{Path: text, Manager: appendManagers("", o.Managers)})
+		}
+	}
+	return changes
+}
+
+// pointerTo returns the JSON pointer that steps with indexes lead to.
+func pointerTo(steps []string) string {
+	pointer := ""
+	for _, step := range steps {
+		pointer = jsonpatch.Join(pointer, step)
+	}
+	return pointer
+}
+
+// appendManagers appends managers to a list with commas, each once.
+func appendManagers(list string, managers []string) string {
+	var all []string
+	if list != "" {
+		all = strings.Split(list, ", ")
+	}
+	for _, manager := range managers {
+		all = layer.AppendNew(all, manager)
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,124 @@
+package repair
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/server"
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/obstacle"
+)
+
+// judge returns why no apply can succeed although all obstacles are removed, or the fields without an
+// owner that have to go.
+func (r *Repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	fixed, err := r.findLeast(ctx, r.merge.Fixed(), all)
+	if err != nil {
+		return nil, err
+	}
+	if len(fixed) > 0 {
+		return nil, r.blockedError(fixed)
+	}
+	if r.lastRefusal == nil && r.merge.ReplacesMaps() {
+		ok, err := r.dryRunWithout(ctx, nil)
+		if ok || err != nil {
+			return nil, cmp.Or(err, r.refusal)
+		}
+	}
+	// Without the obstacles fewer fields may be refused, but no others.
+	if r.lastRefusal != nil && !namesAll(r.lastRefusal, r.refusal) && !namesAll(r.refusal, r.lastRefusal) {
+		return nil, r.refusal
+	}
+	live := r.child.Typed(r.live)
+	fine, err := r.isFineAlone(ctx, live, r.refusal)
+	if err != nil || !fine {
+		return nil, r.refusal
+	}
+	needed, err := r.findUnowned(ctx, all)
+	if err == nil && len(needed) == 0 {
+		err = r.immutableError(ctx, live)
+	}
+	return needed, err
+}
+
+// RefusesDriftOnly reports whether the API server only refuses to revert what others changed: it accepts desired with
+// live's values in the fields that desired specifies, that others own, and that our applies do not own. Then desired
+// changed nothing that is immutable.
+//
+// A field that somebody removed as a whole looks as if desired had it newly, and counts as a change of desired.
+// Emptied managed fields show no change by others.
+func (r *RefusalError) RefusesDriftOnly(ctx context.Context, a *server.Applier) (bool, error) {
+	kept, isTaken := r.merge.KeepingTaken()
+	if !isTaken {
+		return false, nil
+	}
+	trial := Repair{applier: a, server: a.Server, child: a.Server.Child, live: r.live, merge: kept}
+	if ok, err := trial.dryRunWithout(ctx, nil); ok || err != nil {
+		return ok, err
+	}
+	return trial.dryRunWithout(ctx, kept.Obstacles(nil))
+}
+
+// namesAll reports whether a refusal names all fields that another one names. Indexes do not
+// count: they are those of two different merges.
+func namesAll(a, b error) bool {
+	fields := fault.WithoutIndexes(answer.Fields(a))
+	return !slices.ContainsFunc(fault.WithoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
+}
+
+// isFineAlone reports whether the API server would create desired, by a dry run, and another one for
+// each node port that live itself has. A refusal of other fields than those of the update counts as
+// yes.
+func (r *Repair) isFineAlone(ctx context.Context, live client.Object, refusal error) (bool, error) {
+	candidate, err := r.applier.JSONToCreate(live)
+	if err != nil {
+		return false, err
+	}
+	r.isCreatable = false
+	differing := layer.Paths(r.child.Unsatisfied(live))
+	err = r.server.TryCreate(ctx, candidate)
+	for err != nil && r.leaveOut(candidate, answer.Fields(err), differing) {
+		err = r.server.TryCreate(ctx, candidate)
+	}
+	if err == nil {
+		r.isCreatable = !r.wantsAnotherIP(candidate, differing)
+		return true, nil
+	}
+	r.isUndecided = !answer.IsFinal(err)
+	causes := answer.Causes(err)
+	named := answer.Fields(refusal)
+	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "" || slices.Contains(named, cause.Field)
+	}), nil
+}
+
+// leaveOut takes out of candidate the node ports that the server found to be taken, fields,
+// if they are live's, which differs from desired in other paths; false if that is not all
+// that was found.
+func (r *Repair) leaveOut(candidate *unstructured.Unstructured, fields, differing []string) bool {
+	if !r.child.Kind.IsService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
+		return false
+	}
+	return !slices.ContainsFunc(fields, func(field string) bool { return !dropNodePort(candidate, field) })
+}
+
+// wantsAnotherIP reports whether candidate names a cluster IP that live does not have.
+func (r *Repair) wantsAnotherIP(candidate *unstructured.Unstructured, differing []string) bool {
+	isOfIPs := func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }
+	if !r.child.Kind.IsService() || !slices.ContainsFunc(differing, isOfIPs) {
+		return false
+	}
+	ip, _, _ := unstructured.NestedString(candidate.Object, "spec", "clusterIP")
+	ips, _, _ := unstructured.NestedStringSlice(candidate.Object, "spec", "clusterIPs")
+	return slices.ContainsFunc(append(ips, ip), func(ip string) bool { return ip != "" && ip != corev1.ClusterIPNone })
+}

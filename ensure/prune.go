@@ -1,0 +1,294 @@
+package ensure
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/ensure/internal/fault"
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/hash"
+	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/object"
+)
+
+// Prune makes Set delete objects of the given kinds that are not among the children. An object is
+// deleted if the owner, by its UID, controls the object, and the object has the digest of our field
+// owner. Objects of other people, operators and owners are never deleted. Objects that the operator
+// creates for the same owner by other calls are deleted, so pass all children of a pruned kind to Set.
+// Pruning begins when all children match, and stops at the first error. The order of the kinds is
+// reversed, and the newest object of a kind is deleted first.
+//
+// Pass an empty object of each kind, such as &corev1.ConfigMap{}; unstructured objects need apiVersion
+// and kind. Keep a kind in the list for as long as old objects of that kind may exist. The objects are
+// listed from the cache, in the owner's namespace; a client without a cache sends one request for each
+// kind in each call. The operator needs the verbs get, list, watch and delete for these kinds. A kind
+// that the API server does not serve has no objects, as for Absent. If the cache strips managed fields,
+// each object is read from the API server before it is deleted.
+//
+// Before the first deletion, Set reads the owner from the API server, which takes the verb get for the
+// owner's kind. If the owner was replaced, is being deleted, or has another generation than the owner
+// given to Set (another resourceVersion, if its kind has no generation), its children may have changed:
+// the error is a Conflict, and nothing is deleted.
+//
+// The UID and the resourceVersion that were read are preconditions of each delete request. Dependents
+// are deleted afterwards, unless Propagation specifies another policy. Adopted objects are Released, as
+// by Absent, unless DeleteAdopted is given. Prune ignores objects without a digest, or with managed fields
+// that show no apply of our field owner: use Absent for them. The digest may also be where it is by default, and digest
+// and apply may be those of a former field owner that FormerFieldOwners names.
+func Prune(kinds ...client.Object) Option {
+	if len(kinds) == 0 {
+		kinds = []client.Object{nil} // is refused
+	}
+	return func(o *options) { o.prune = append(o.prune, kinds...) }
+}
+
+// PruneOnceReady is Prune, except that Set deletes nothing until all children are ready, as package
+// readiness defines it. Use it if children with new names replace those with former names, which
+// continue to serve until then. The next call prunes when the children are ready, so the operator must
+// watch their status: predicates.Owned passes those events.
+//
+//	ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{})
+//
+// Prune and PruneOnceReady together wait for all their kinds.
+func PruneOnceReady(kinds ...client.Object) Option {
+	prune := Prune(kinds...)
+	return func(o *options) {
+		prune(o)
+		o.pruneReady = true
+	}
+}
+
+// removeRest deletes what is no longer wanted.
+func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
+	var removed []Result[client.Object]
+	isOwnerCurrent := false
+	for _, kind := range slices.Backward(s.unwanted) {
+		members, err := kind.members(ctx)
+		if kind.pass.server.IsUninstalled(err) {
+			continue // nor can there be objects of it
+		}
+		if _, err := kind.pass.end(ctx, layer.Outcome{}, err); err != nil {
+			return removed, err
+		}
+		for _, live := range members {
+			r := kind.named(live)
+			if s.has(keyOf(&r.pass.child)) {
+				continue
+			}
+			if live.GetDeletionTimestamp() == nil {
+				err := r.pass.layers.mayWrite()
+				if err == nil && !isOwnerCurrent {
+					err = r.checkOwnerIsCurrent(ctx)
+				}
+				if err != nil {
+					_, err = r.pass.end(ctx, layer.Outcome{}, err)
+					return removed, err
+				}
+				isOwnerCurrent = true
+			}
+			found, err := r.removeMember(ctx, live)
+			found, err = r.pass.endRemoval(ctx, found, err)
+			if err != nil {
+				return removed, err
+			}
+			if found.Operation == layer.Unchanged {
+				continue
+			}
+			if found.Live == nil { // gone
+				found.Live = live
+			}
+			removed = append(removed, resultOf[client.Object](found, &r.pass.child.Subject))
+		}
+	}
+	return removed, nil
+}
+
+// newRemovalOf returns the removal of objects of a kind that the owner may control. It has no name.
+func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
+	o.prune, o.only = nil, nil
+	o.propagation = cmp.Or(o.propagation, metav1.DeletePropagationBackground)
+	if object.IsNil(like) {
+		return nil, refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
+	}
+	p, err := e.identify(like, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &p.child
+	if c.Owner.GetDeletionTimestamp() != nil {
+		return nil, c.Subject.Fail(ErrOwnerTerminating, "ensure", ownerName(c.Owner)+" is being deleted")
+	}
+	c.Subject.Key.Namespace, c.Subject.Key.Name = c.Owner.GetNamespace(), ""
+	c.Desired = c.Kind.Empty(like)
+	r := &removal{p}
+	if _, err := r.emptyList(); err != nil { // before anything is written
+		return nil, err
+	}
+	err = p.stampOwner()
+	p.connect(layer.Prune)
+	return r, err
+}
+
+// named returns the removal of live.
+func (r *removal) named(live client.Object) *removal {
+	named := &pass{ensurer: r.pass.ensurer, options: r.pass.options, child: r.pass.child}
+	named.child.Subject.Key = client.ObjectKeyFromObject(live)
+	named.connect(layer.Prune)
+	named.server.LastRead = live
+	named.layers.begin(live)
+	return &removal{named}
+}
+
+// members are the objects of the kind that were made for the owner, the newest first.
+func (r *removal) members(ctx context.Context) ([]client.Object, error) {
+	list, err := r.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var members []client.Object
+	err = meta.EachListItem(list, func(item runtime.Object) error {
+		if live, ok := item.(client.Object); ok && r.isMember(live) {
+			own, _ := live.DeepCopyObject().(client.Object) // the cache's is everybody's
+			if kinds.IsDynamic(own) {
+				own.GetObjectKind().SetGroupVersionKind(r.pass.child.Kind.GVK)
+			}
+			members = append(members, own)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, r.pass.child.Subject.Request("list", err)
+	}
+	slices.SortFunc(members, func(a, b client.Object) int {
+		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
+	})
+	return members, nil
+}
+
+// list returns the objects of the kind in the namespace of the owner. The items belong to the cache.
+func (r *removal) list(ctx context.Context) (client.ObjectList, error) {
+	list, err := r.emptyList()
+	if err != nil {
+		return nil, err
+	}
+	return list, r.pass.server.List(ctx, list, r.pass.child.Owner.GetNamespace())
+}
+
+// emptyList returns a new list to read into.
+func (r *removal) emptyList() (client.ObjectList, error) {
+	gvk := r.pass.child.Kind.GVK
+	gvk.Kind += "List"
+	switch r.pass.child.Desired.(type) {
+	case runtime.Unstructured:
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
+	case *metav1.PartialObjectMetadata:
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(gvk)
+		return list, nil
+	}
+	obj, err := r.pass.ensurer.client.Scheme().New(gvk)
+	list, ok := obj.(client.ObjectList)
+	if err != nil || !ok {
+		return nil, r.pass.child.Subject.Refuse("",
+			fmt.Sprintf("its kind cannot be pruned: %s is not a list type of the client's scheme", gvk.Kind))
+	}
+	return list, nil
+}
+
+// isMember reports whether this field owner, or a former name of this field owner, created live for
+// this owner. A digest alone does not show that: Deployments copy their annotations to their
+// ReplicaSets.
+func (r *removal) isMember(live client.Object) bool {
+	controller := metav1.GetControllerOfNoCopy(live)
+	if controller == nil || !r.pass.child.IsWanted(controller) {
+		return false
+	}
+	operator := r.pass.child.Operator
+	return slices.ContainsFunc(operator.Names(), func(name string) bool {
+		digest := cmp.Or(operator.Store.Get(live), hash.DefaultStore(name).Get(live))
+		isAdopted := strings.HasPrefix(digest, layer.AdoptedMark)
+		mayGo := name == operator.FieldOwner || !isAdopted || r.pass.options.deleteAdopted
+		return digest != "" && mayGo && !managedfields.IsDisowned(live, name)
+	})
+}
+
+// removeMember deletes live, unless live is no member any more: then the outcome is Unchanged.
+func (r *removal) removeMember(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	if live.GetDeletionTimestamp() != nil {
+		return r.dropFinalizers(ctx, live)
+	}
+	if managedfields.HasAny(live) {
+		found, err := r.discard(ctx, live)
+		if err == nil || !fault.IsRace(err) {
+			return found, err
+		}
+		r.pass.server.IsMissingFromCache = true
+	}
+	// The cached copy is outdated, or has no managed fields, without which a copied digest looks like
+	// ours. So the API server is asked.
+	return r.removeFromServer(ctx, func(live client.Object) (layer.Outcome, error) {
+		switch {
+		case live == nil:
+			return layer.Outcome{Operation: layer.Gone}, nil
+		case !r.isMember(live):
+			return layer.Outcome{Live: live, Operation: layer.Unchanged}, nil
+		case live.GetDeletionTimestamp() != nil:
+			return r.dropFinalizers(ctx, live)
+		}
+		return r.discard(ctx, live)
+	})
+}
+
+// discard deletes live, or gives up our fields if live was adopted.
+func (r *removal) discard(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	if _, adopted := r.pass.child.Operator.Find(live); adopted && !r.pass.options.deleteAdopted {
+		return r.pass.layers.giveUp(ctx, live)
+	}
+	return r.pass.delete(ctx, live, r.pass.options.propagation)
+}
+
+// checkOwnerIsCurrent asks the server whether the owner is still the one that was given: a
+// cache that is behind, such as that of a replica that has just become the leader, shows an
+// older one, which may want other children.
+func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
+	switch current, end, err := r.pass.server.ReadOwner(ctx); {
+	case fault.IsKnown(err):
+		return err
+	case err != nil:
+		failed := r.pass.child.Subject.Request("prune", err)
+		owner := r.pass.child.Controller
+		if r.pass.ensurer.kinds.IsSensitive(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()) {
+			failed.Detail = answer.Describe(err)
+		}
+		failed.Detail = strings.TrimSuffix("cannot read "+ownerName(r.pass.child.Owner)+": "+failed.Detail, ": ")
+		return failed
+	case end != "":
+		return r.pass.child.Subject.Conflict("prune", ownerName(r.pass.child.Owner)+" "+end, nil)
+	case isChanged(r.pass.child.Owner, current):
+		return r.pass.child.Subject.Conflict("prune", ownerName(r.pass.child.Owner)+" was changed meanwhile", nil)
+	}
+	return nil
+}
+
+// isChanged reports whether current may want something else than owner did, which is an
+// earlier copy, or one that the caller made of the UID alone.
+func isChanged(owner, current client.Object) bool {
+	if owner.GetGeneration() != 0 {
+		return owner.GetGeneration() != current.GetGeneration()
+	}
+	return owner.GetResourceVersion() != "" && owner.GetResourceVersion() != current.GetResourceVersion()
+}
