@@ -217,7 +217,7 @@ func (r *removal) dropFinalizers(ctx context.Context, live client.Object) (layer
 	if err != nil || !claim.ours && !r.pass.layers.isAdoptedBesideController(live) || !operator.Owned(live).Owns("metadata.finalizers") {
 		return going, err
 	}
-	return r.pass.dropFinalizers(ctx, live)
+	return r.pass.layers.giveUpFields(ctx, live)
 }
 
 // Children returns the objects that owner controls, whatever their names are: in the order of lists,

@@ -166,7 +166,7 @@ func (a *around) report(ctx context.Context, found layer.Outcome) {
 func (p *pass) end(ctx context.Context, found layer.Outcome, err error) (layer.Outcome, error) {
 	judged, ok := errors.AsType[*repair.RefusalError](err)
 	err = p.layers.backoff.End(err, p.server.Requests, ok && judged.IsUndecided)
-	p.ensurer.layers.reporter.Ended(&p.server, found, err)
+	p.layers.tables.reporter.Ended(&p.server, found, err)
 	if errors.Is(err, ErrContested) && p.child.Call == layer.Ensure {
 		observer.Report(ctx, published(err))
 	}
@@ -306,7 +306,7 @@ func (p *pass) recreate(ctx context.Context, live client.Object, cause layer.Cau
 	}
 	r := recreate.Recreation{
 		Policy: recreate.Policy{Dependents: p.options.recreate, IsNamed: p.options.recreateNamed, OnDrift: p.options.onDrift},
-		Table:  p.ensurer.layers.deleted, Server: &p.server, Live: live, Cause: cause,
+		Table:  p.layers.tables.deleted, Server: &p.server, Live: live, Cause: cause,
 		RefusesDriftOnly: func(ctx context.Context) (bool, error) { return judged.RefusesDriftOnly(ctx, &p.applier) },
 	}
 	if isAllowed, err := r.IsAllowed(ctx); err != nil || !isAllowed {
@@ -344,9 +344,9 @@ func (a *around) isAdoptedBesideController(live client.Object) bool {
 	return withdraw.Of(a.applier).IsAdoptedBesideController(live)
 }
 
-// dropFinalizers gives up what we have applied to live, which is being deleted: with our finalizers, it would never go.
-func (p *pass) dropFinalizers(ctx context.Context, live client.Object) (layer.Outcome, error) {
-	w := withdraw.Of(&p.applier)
+// giveUpFields removes what we have applied to live, which is being deleted: with our finalizers, it would never go.
+func (a *around) giveUpFields(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	w := withdraw.Of(a.applier)
 	before, after, err := w.Fields(ctx, live)
 	if err != nil {
 		return layer.Outcome{}, err

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 
+	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/paths"
 )
 
@@ -69,6 +70,20 @@ func Text(path fieldpath.Path) string {
 		} else {
 			text = paths.Item(text, itemText(element))
 		}
+	}
+	return text
+}
+
+// TextIn is Text for a path in an object of this shape, which tells the keys of maps from the fields of structs.
+func TextIn(at canon.Shape, path fieldpath.Path) string {
+	text := ""
+	for i, step := range Steps(path) {
+		if path[i].FieldName != nil {
+			at, text = at.Member(text, step)
+			continue
+		}
+		at, _ = at.Items()
+		text = paths.Item(text, step)
 	}
 	return text
 }

@@ -115,39 +115,42 @@ func (h Handover) Settle(ctx context.Context, applied client.Object) (_ client.O
 
 // IsPending reports whether an apply is due although live is as desired.
 func (h Handover) IsPending(live client.Object) bool {
-	return h.applier.Rules().IsPending(live) || len(h.unownedPaths(live)) > 0 || slices.ContainsFunc(h.child.Retired, h.isPartIn(live))
+	rules := h.applier.Rules()
+	if isPending := rules.IsPending(live); isPending || len(h.child.Retired) == 0 {
+		return isPending
+	}
+	removable := rules.Removable(live)
+	isPart := func(retired layer.GivenPath) bool { return isPart(live, removable, retired.Steps) }
+	return len(h.unownedPaths(live)) > 0 || slices.ContainsFunc(h.child.Retired, isPart)
 }
 
-// isPartIn reports whether a retired path leads into a list of live that the API server does not merge, and that we or an older version
-// own: nobody owns an item of it.
-func (h Handover) isPartIn(live client.Object) func(layer.GivenPath) bool {
-	return func(retired layer.GivenPath) bool {
-		steps := retired.Steps
-		for _, entry := range h.applier.Rules().Removable(live) {
-			n := managedfields.OwnedBy(&entry).PartOf(steps)
-			hasItems := func(entry metav1.ManagedFieldsEntry) bool {
-				_, inside := managedfields.OwnedBy(&entry).At(steps[:n])
-				return inside
-			}
-			if n == 0 || slices.ContainsFunc(managedfields.Entries(live), hasItems) {
-				continue
-			}
-			found, err := delta.Values(live)
-			if err != nil {
-				return false // content that cannot be read is never in sync
-			}
-			if found(steps[:n]).HasItems() {
-				return true
-			}
+// isPart reports whether steps lead into a list of live that the API server does not merge, and that an entry of removable
+// owns: nobody owns an item of it.
+func isPart(live client.Object, removable []metav1.ManagedFieldsEntry, steps []string) bool {
+	for _, entry := range removable {
+		n := managedfields.OwnedBy(&entry).PartOf(steps)
+		hasItems := func(entry metav1.ManagedFieldsEntry) bool {
+			_, inside := managedfields.OwnedBy(&entry).At(steps[:n])
+			return inside
 		}
-		return false
+		if n == 0 || slices.ContainsFunc(managedfields.Entries(live), hasItems) {
+			continue
+		}
+		found, err := delta.Values(live)
+		if err != nil {
+			return false // content that cannot be read is never in sync
+		}
+		if found(steps[:n]).HasItems() {
+			return true
+		}
 	}
+	return false
 }
 
 // unownedPaths returns the retired paths where live has a value that nobody owns. What is there after an apply is a
 // default, and stays.
 func (h Handover) unownedPaths(live client.Object) [][]string {
-	if len(h.child.Retired) == 0 || !managedfields.HasAny(live) {
+	if !managedfields.HasAny(live) {
 		return nil
 	}
 	known, _ := h.server.Record(live)
@@ -239,17 +242,18 @@ func (h Handover) checkRetired(live client.Object) error {
 	if err != nil {
 		return h.child.Subject.Unencodable(err)
 	}
+	removable := h.applier.Rules().Removable(live)
 	for _, retired := range h.child.Retired {
 		steps := retired.Steps
 		depth, err := h.applier.Specified(steps)
 		if err != nil {
 			return err
 		}
-		if h.isPartIn(live)(retired) {
+		if isPart(live, removable, steps) {
 			return h.child.Subject.Refuse(retired.Path, "is given to ensure.Retire, "+
 				"but the API server does not merge the list around it: name the list")
 		}
-		for _, entry := range h.applier.Rules().Removable(live) {
+		for _, entry := range removable {
 			fields := managedfields.OwnedBy(&entry)
 			for n := depth; n < len(steps)-1; n++ {
 				if hasItem, _ := fields.At(steps[:n+1]); hasItem && found(steps[:n]).IsList() {

@@ -20,7 +20,6 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
 	"github.com/trueup-go/trueup/internal/obstacle"
-	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // In returns the fields of before that our applies gave up, and that after, the answer to the write, still has:
@@ -76,16 +75,7 @@ func textOf(desired client.Object, path fieldpath.Path) string {
 	if kinds.IsDynamic(desired) {
 		goType = nil
 	}
-	at, text := canon.ShapeOf(goType), ""
-	for i, step := range managedfields.Steps(path) {
-		if path[i].FieldName != nil {
-			at, text = at.Member(text, step)
-			continue
-		}
-		at, _ = at.Items()
-		text = paths.Item(text, step)
-	}
-	return text
+	return managedfields.TextIn(canon.ShapeOf(goType), path)
 }
 
 // ByOlder returns the fields of live, the answer to an apply, that older versions set and that desired lacks, without

@@ -63,17 +63,23 @@ type Recreation struct {
 	RefusesDriftOnly func(context.Context) (bool, error)
 }
 
+// provenCause returns Drifted for an object without a digest that this process has not written: nothing shows that desired has
+// changed since.
+func (r *Recreation) provenCause() layer.Cause {
+	if stored, _ := r.Server.Child.Operator.Stored(r.Live); stored == "" && !r.Server.IsRemembered(r.Live) {
+		return layer.Drifted
+	}
+	return r.Cause
+}
+
 // IsAllowed reports whether the live object may be deleted, and whether that is of use.
 func (r *Recreation) IsAllowed(ctx context.Context) (bool, error) {
-	c := r.Server.Child
-	if stored, _ := c.Operator.Stored(r.Live); stored == "" && !r.Server.IsRemembered(r.Live) {
-		r.Cause = layer.Drifted // nothing shows that desired has changed since
-	}
-	mayDelete := r.Policy.Dependents != "" && (r.Policy.IsNamed || !c.Kind.HoldsMore())
+	cause := r.provenCause()
+	mayDelete := r.Policy.Dependents != "" && (r.Policy.IsNamed || !r.Server.Child.Kind.HoldsMore())
 	switch {
-	case !mayDelete || r.Cause != layer.DesiredChanged && !r.Policy.OnDrift:
+	case !mayDelete || cause != layer.DesiredChanged && !r.Policy.OnDrift:
 		return false, nil
-	case r.Cause != layer.DesiredChanged:
+	case cause != layer.DesiredChanged:
 		return r.isChangedByOthers(ctx)
 	case r.Policy.OnDrift:
 		return true, nil
@@ -102,7 +108,7 @@ func (r *Recreation) isChangedByOthers(ctx context.Context) (bool, error) {
 // Delete deletes the live object after a refusal. After a dry run, the outcome is Recreated. Otherwise the child is to be created:
 // if the live object is not gone at once, the creation fails, and a later pass creates the child.
 func (r *Recreation) Delete(ctx context.Context, refusal error) (layer.Outcome, error) {
-	c := r.Server.Child
+	c, cause := r.Server.Child, r.provenCause()
 	changes := c.Unsatisfied(r.Live)
 	if e, ok := errors.AsType[*fault.Error](refusal); ok && len(changes) == 0 {
 		for _, path := range e.Paths {
@@ -117,7 +123,7 @@ func (r *Recreation) Delete(ctx context.Context, refusal error) (layer.Outcome, 
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	found := layer.Outcome{Live: r.Live, Operation: layer.Recreated, Cause: r.Cause, Changes: changes}
+	found := layer.Outcome{Live: r.Live, Operation: layer.Recreated, Cause: cause, Changes: changes}
 	if c.DryRun {
 		return found, nil
 	}
@@ -125,7 +131,7 @@ func (r *Recreation) Delete(ctx context.Context, refusal error) (layer.Outcome, 
 	if !wasThere { // somebody else deleted it
 		found.Cause = ""
 	}
-	r.Table.Set(c.OwnedID(), Replacement{deleted: r.Live.GetUID(), cause: r.Cause, changes: changes, Values: values})
+	r.Table.Set(c.OwnedID(), Replacement{deleted: r.Live.GetUID(), cause: cause, changes: changes, Values: values})
 	return found, nil
 }
 

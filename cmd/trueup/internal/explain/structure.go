@@ -12,7 +12,6 @@ import (
 	"github.com/trueup-go/trueup/internal/canon"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
-	"github.com/trueup-go/trueup/internal/paths"
 )
 
 // A Structure tells the fields of structs of a kind from the keys of maps, which managed fields do not.
@@ -48,14 +47,5 @@ func (s Structure) isKnownField(path fieldpath.Path) bool {
 
 // text returns a path in the form that options of package ensure take.
 func (s Structure) text(path fieldpath.Path) string {
-	at, text := s.shape, ""
-	for i, step := range managedfields.Steps(path) {
-		if path[i].FieldName != nil {
-			at, text = at.Member(text, step)
-			continue
-		}
-		at, _ = at.Items()
-		text = paths.Item(text, step)
-	}
-	return text
+	return managedfields.TextIn(s.shape, path)
 }
