@@ -290,7 +290,7 @@ func isNamed(name []byte, step string) bool {
 		return string(rest) == step
 	case "k":
 		found, others := namedKeys(rest, step)
-		return !others && found == countKeys(step)
+		return found > 0 && !others && found == countKeys(step)
 	case "v":
 		return json.Valid(rest) && string(textOf(rest)) == step
 	}

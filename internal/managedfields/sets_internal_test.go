@@ -141,6 +141,7 @@ func FuzzText(f *testing.F) {
 	} {
 		f.Add([]byte(text), "a[b=1].c")
 	}
+	f.Add([]byte(`{"k:0":{}}`), "")
 	f.Fuzz(func(t *testing.T, text []byte, path string) {
 		owned := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(string(text))})
 		indexed := owned
