@@ -214,17 +214,6 @@ func TestWhatIsNoContest(t *testing.T) {
 			"4 times in any two minutes", configMap(),
 			func(a *arena, _ int) { a.paint(); a.wait(30 * time.Second) },
 		},
-		"ever another path": {
-			"none of them is undone again", configMap(),
-			func(a *arena, i int) {
-				if i < 4 {
-					a.paint()
-				} else {
-					a.edit(a.t, configMap(), `{"data":{"shape":null}}`)
-				}
-				a.wait(15 * time.Second)
-			},
-		},
 		"restarts": {
 			"a new process remembers nothing", configMap(),
 			func(a *arena, _ int) {

@@ -37,7 +37,7 @@
 // minutes: it returns the same error without a request, however often events trigger a reconcile
 // ([back-off.md]). Retry, the last call of Reconcile, decides when to reconcile again.
 //
-// If others revert our writes, or callers disagree, five times within two minutes, the error is
+// If others revert our writes five times within two minutes, or callers keep disagreeing, the error is
 // ErrContested, and writes follow at growing intervals only ([contests.md]).
 //
 // # Ownership and values

@@ -113,7 +113,7 @@ func WithLabels(labels map[string]string) Setting {
 // default is 65,536, the minimum 1, and the least recently used child is forgotten first. A forgotten
 // child costs at most one request that changes nothing. However, if somebody replaced the object and
 // left no trace of our field owner (kubectl replace), the error is ErrForeign. An entry holds versions
-// and digests, about 0.7 kilobytes, and some more for ten minutes after desired changed or somebody
+// and digests, about 0.7 kilobytes, and some more for a while after desired changed or somebody
 // reverted a field. The values named by Once are held while Recreate replaces an object.
 func WithMemory(entries int) Setting {
 	return func(e *Ensurer) { e.entries = entries }

@@ -1,6 +1,7 @@
 package contest_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -43,11 +44,11 @@ func of(name string) step {
 }
 
 // wants has the next calls want the desired state of this digest.
-func wants(digest string) step { return func(s *scene) { s.call.Wanted.Digest = digest } }
+func wants(digest string) step { return func(s *scene) { s.call.Digest = digest } }
 
 // generation has the next calls be on behalf of this generation of an owner.
 func generation(number int64) step {
-	return func(s *scene) { s.call.Wanted.Owner = contest.Generation{Owner: "uid", Number: number} }
+	return func(s *scene) { s.call.Owner = contest.Generation{Owner: "uid", Number: number} }
 }
 
 func wait(d time.Duration) step { return func(s *scene) { s.call.Now = s.call.Now.Add(d) } }
@@ -78,25 +79,13 @@ func supersedes(paths ...string) step {
 }
 
 // tries is a call that is about to write.
-func tries(s *scene) {
-	s.call.HasTry = false
-	s.verdict = s.table.Try(s.call)
-}
-
-// triesAgain is the same call once more.
-func triesAgain(s *scene) {
-	s.call.HasTry = s.verdict.HasTry
-	s.verdict = s.table.Try(s.call)
-}
+func tries(s *scene) { s.verdict = s.table.Try(s.call) }
 
 // findsUnchanged is a call that has nothing to write.
-func findsUnchanged(s *scene) { s.verdict = s.table.Unchanged(s.call) }
+func findsUnchanged(s *scene) { s.verdict = s.table.Unchanged(s.call, false) }
 
 // findsStaleCopy is a call that reads a copy from before the last write.
-func findsStaleCopy(s *scene) {
-	s.call.IsStale = true
-	findsUnchanged(s)
-}
+func findsStaleCopy(s *scene) { s.verdict = s.table.Unchanged(s.call, true) }
 
 func times(n int, steps ...step) step {
 	return func(s *scene) {
@@ -118,9 +107,8 @@ var (
 	revert  = reverts("kubectl-edit", "data[color]")
 	contend = times(5, revert) // begins a contest
 	takes   = func(digest string) step { return both(wants(digest), supersedes("data[color]")) }
-	// isAskedAgain is a call for the same desired state, late enough to show that it is kept.
-	isAskedAgain = both(wait(2*time.Second), findsUnchanged)
-	alternate    = times(4, takes("blue"), takes("red")) // begins a contest between callers
+
+	alternate = times(10, takes("blue"), takes("red")) // begins a contest between callers
 	// makeAndRemove begins one between a caller that wants the child and one that wants none.
 	makeAndRemove = times(10, makes, removes)
 	makes         = both(wants("blue"), supersedes())
@@ -161,10 +149,10 @@ func TestVerdicts(t *testing.T) {
 		want   contest.Verdict
 	}{
 		// Others revert what is written.
-		"four reverts of a field": {
+		"four reverts": {
 			"an accident happens more than once", []step{times(4, revert)}, none,
 		},
-		"the fifth revert of a field": {
+		"the fifth revert": {
 			"somebody means it", []step{contend}, begun(contested(10 * time.Second)),
 		},
 		"the fifth revert in more than two minutes": {
@@ -174,13 +162,16 @@ func TestVerdicts(t *testing.T) {
 			"all of them are too old to count", []step{times(4, revert), wait(2 * time.Minute), revert}, none,
 		},
 		"five reverts of different fields": {
-			"no field is reverted again", []step{
-				reverts("a", "data[1]"), reverts("a", "data[2]"), reverts("a", "data[3]"), reverts("a", "data[4]"), reverts("a", "data[5]"),
-			}, none,
+			"the child is contested, and all of them are named",
+			[]step{
+				reverts("a", "data[1]"), reverts("a", "data[2]"), reverts("a", "data[3]"), reverts("a", "data[4]"),
+				reverts("a", "data[5]", "data[1]"),
+			},
+			begun(over("apply", by("a", contested(10*time.Second)), "data[1]", "data[2]", "data[3]", "data[4]", "data[5]")),
 		},
-		"the fifth revert of one of two fields": {
-			"only the field that was reverted five times is contested",
-			[]step{times(4, revert), reverts("kubectl-edit", "data[color]", "data[shape]")},
+		"a field that was reverted more than two minutes ago": {
+			"the contest is not about it",
+			[]step{reverts("helm", "data[shape]"), wait(100 * time.Second), times(3, revert), wait(20 * time.Second), times(2, revert)},
 			begun(contested(10 * time.Second)),
 		},
 		"the fifth deletion": {
@@ -195,12 +186,9 @@ func TestVerdicts(t *testing.T) {
 		"five reverts of two children": {
 			"each child is counted by itself", []step{times(4, revert), of("other"), revert}, none,
 		},
-		"five reverts of a field after 64 others": {
-			"the fields that are counted are bounded", []step{func(s *scene) {
-				for i := range 64 {
-					reverts("helm", strconv.Itoa(i))(s)
-				}
-			}, times(5, revert)}, none,
+		"five reverts of 100 fields": {
+			"the fields that are named are bounded", []step{times(5, reverts("helm", fields(100)...))},
+			begun(over("apply", by("helm", contested(10*time.Second)), fields(64)...)),
 		},
 		"an unknown rival": {
 			"the managed fields may not show it", []step{times(5, reverts("", "data[color]"))}, begun(by("", contested(10*time.Second))),
@@ -221,9 +209,6 @@ func TestVerdicts(t *testing.T) {
 		},
 		"a second call at the end of the wait": {
 			"the first one has the try", []step{contend, wait(10 * time.Second), tries, tries}, contested(10 * time.Second),
-		},
-		"the call that has the try, once more": {
-			"a call may have to look at the object again", []step{contend, wait(10 * time.Second), tries, triesAgain}, contest.Verdict{HasTry: true},
 		},
 		"a try that reverts again": {
 			"the wait doubles", []step{contend, wait(10 * time.Second), tries, revert}, contested(20 * time.Second),
@@ -248,11 +233,11 @@ func TestVerdicts(t *testing.T) {
 		"a revert after the contest": {
 			"what was counted before is forgotten", []step{contend, wait(20 * time.Second), findsUnchanged, times(4, revert)}, none,
 		},
-		"a dry run": {
-			"it writes nothing", []step{contend, func(s *scene) { s.call.DryRun = true }, tries}, none,
-		},
 		"another desired state": {
 			"it may be what the rival wants", []step{contend, wants("red"), tries}, none,
+		},
+		"the next generation of the owner": {
+			"its user may have ended it", []step{generation(1), contend, generation(2), tries}, none,
 		},
 		"ten minutes after the last try": {
 			"nobody takes part any longer", []step{contend, wait(10 * time.Minute), tries}, none,
@@ -262,28 +247,38 @@ func TestVerdicts(t *testing.T) {
 		},
 
 		// Callers of this process supersede each other's desired states.
-		"the fifth return of a desired state": {
-			"two callers want different things", []step{alternate}, by(another, contested(20*time.Second)),
+		"nineteen states of two callers": {
+			"desired may change often for a while", []step{times(9, takes("blue"), takes("red")), takes("blue")}, none,
 		},
-		"the first contested return": {
-			"it begins the contest", []step{times(3, takes("blue"), takes("red")), takes("blue")}, begun(by(another, contested(10*time.Second))),
+		"twenty states of two callers": {
+			"two callers want different things", []step{alternate}, begun(by(another, contested(10*time.Second))),
 		},
-		"the first contested return, by a caller that read an old copy": {
-			"the copy shows no difference, so the paths are those of the last write that had some",
-			[]step{times(3, takes("blue"), takes("red")), both(wants("blue"), supersedes())},
+		"another state of two callers": {
+			"the wait doubles", []step{alternate, takes("blue")}, by(another, contested(20*time.Second)),
+		},
+		"twenty states of two callers, one of which reads an old copy": {
+			"the copy shows no difference, but the writes before did",
+			[]step{times(10, takes("blue"), both(wants("red"), supersedes()))},
 			begun(by(another, contested(10*time.Second))),
 		},
-		"returns of states that stand for five seconds": {
+		"states that stand for five seconds": {
 			"they were kept", []step{times(20, both(takes("blue"), wait(5*time.Second)), both(takes("red"), wait(5*time.Second)))}, none,
 		},
-		"returns of states that are asked for again after two seconds": {
-			"they are the same when asked for again",
-			[]step{times(20, both(takes("blue"), isAskedAgain), both(takes("red"), isAskedAgain))},
-			none,
+		"states that another caller wants to replace sooner": {
+			"only a failure kept it from that",
+			[]step{times(20, both(takes("blue"), both(wants("red"), tries)), both(wait(5*time.Second), takes("red")))},
+			by(another, contested(5*time.Minute)),
 		},
-		"returns for different generations of the owner": {
+		"every second state stands for five seconds": {
+			"the count begins anew", []step{times(20, takes("blue"), both(takes("red"), wait(5*time.Second)))}, none,
+		},
+		"a revert by others among the states of callers": {
+			"the states count all the same", []step{times(10, takes("blue"), revert, takes("red"), revert)},
+			by(another, contested(20*time.Second)),
+		},
+		"states of two callers for different generations of the owner": {
 			"its user changed the owner", []step{func(s *scene) {
-				for i := range int64(10) {
+				for i := range int64(30) {
 					play(s, []step{generation(i), takes([]string{"blue", "red"}[i%2])})
 				}
 			}}, none,
@@ -291,12 +286,12 @@ func TestVerdicts(t *testing.T) {
 		"one caller wants the child, another none: the one that wants it": {
 			"the rival deletes it",
 			[]step{makeAndRemove, wants("blue"), tries},
-			over("create", by(another, contested(5*time.Minute))),
+			over("create", by(another, contested(10*time.Second))),
 		},
 		"one caller wants the child, another none: the one that wants none": {
 			"the rival creates it",
 			[]step{makeAndRemove, tries},
-			over("delete", by(another, contested(5*time.Minute))),
+			over("delete", by(another, contested(10*time.Second))),
 		},
 		"a child that is deleted and created again": {
 			"a job is run again so", []step{times(20, makes, wait(10*time.Second), removes)}, none,
@@ -310,23 +305,16 @@ func TestVerdicts(t *testing.T) {
 		"twenty different desired states of different generations": {
 			"its user changed the owner", []step{different(19), generation(2), takes("20")}, none,
 		},
-		"returns of four different desired states": {
+		"twenty states, four of them different": {
 			"two callers have no more than three: desired is in the order of a map",
-			[]step{times(2, takes("1"), takes("2"), takes("3"), takes("4")), takes("1")},
+			[]step{times(5, takes("1"), takes("2"), takes("3"), takes("4"))},
 			begun(by(fieldOwner, contested(10*time.Second))),
-		},
-		"returns among many states of other generations": {
-			"the states that are remembered are bounded", []step{times(3, takes("blue"), takes("red")), func(s *scene) {
-				for i := range int64(48) {
-					play(s, []step{generation(i), takes(strconv.FormatInt(i, 10))})
-				}
-			}, generation(0), takes("blue")}, none,
 		},
 		"one state noted by two passes": {
 			"passes may run at the same time", []step{times(40, takes("blue"))}, none,
 		},
 		"another desired state in a contest between callers": {
-			"that is what it is about", []step{alternate, wants("green"), tries}, by(another, contested(20*time.Second)),
+			"that is what it is about", []step{alternate, wants("green"), tries}, by(another, contested(10*time.Second)),
 		},
 		"another desired state during the hold, five seconds after the last write": {
 			"nobody wanted another one until then", []step{different(20), wait(5 * time.Second), wants("20"), tries}, none,
@@ -349,8 +337,16 @@ func TestVerdicts(t *testing.T) {
 		"an owner that is being deleted": {
 			"its finalizer must not wait", []step{generation(1), alternate, generation(math.MaxInt64), wants(contest.Absent), tries}, none,
 		},
+		"a state that is replaced at once, after a kept one": {
+			"the contest goes on",
+			[]step{alternate, wait(20 * time.Second), findsUnchanged, wait(5 * time.Second), takes("blue"), takes("red")},
+			begun(by(another, contested(20*time.Second))),
+		},
+		"a revert by others, after a kept state": {
+			"it is counted by itself", []step{alternate, wait(20 * time.Second), findsUnchanged, times(4, revert)}, none,
+		},
 		"a kept state in a contest between callers": {
-			"one of them gave way", []step{alternate, wait(40 * time.Second), findsUnchanged}, none,
+			"one of them gave way", []step{alternate, wait(20 * time.Second), findsUnchanged}, none,
 		},
 	}
 	for name, tc := range cases {
@@ -360,6 +356,15 @@ func TestVerdicts(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.want, s.verdict, cmpopts.IgnoreUnexported(contest.Verdict{}), cmpopts.EquateEmpty()), tc.reason)
 		})
 	}
+}
+
+// fields are the paths of n fields.
+func fields(n int) []string {
+	paths := make([]string, n)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("data[%02d]", i)
+	}
+	return paths
 }
 
 // different has desired be another in each of n writes.
@@ -435,8 +440,6 @@ func TestIsWaiting(t *testing.T) {
 	require.False(t, s.table.IsWaiting(s.call), "a try is due")
 	tries(s)
 	require.True(t, s.table.IsWaiting(s.call), "that was the try")
-	s.call.HasTry = true
-	require.False(t, s.table.IsWaiting(s.call), "the call has the try")
 }
 
 func TestTheRivalIsAskedForOncePerContest(t *testing.T) {
@@ -451,10 +454,6 @@ func TestTheRivalIsAskedForOncePerContest(t *testing.T) {
 	s = newScene()
 	times(4, revert)(s)
 	require.False(t, s.table.NeedsRival(s.call), "it is known")
-
-	s = newScene()
-	times(4, recreates)(s)
-	require.False(t, s.table.NeedsRival(s.call), "there is no object to ask for")
 }
 
 func TestHasWritten(t *testing.T) {

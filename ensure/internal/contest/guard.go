@@ -15,7 +15,8 @@ import (
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// A Guard keeps one call from writing while its child is contested, and counts what the call reverts.
+// A Guard keeps one call from writing while its child is contested, and counts what the call reverts. No contest concerns a dry
+// run.
 type Guard struct {
 	Table  *Table
 	Child  *layer.Child
@@ -28,38 +29,40 @@ type Guard struct {
 
 // call returns the facts about this call that decide about a contest.
 func (g *Guard) call() Call {
-	call := Call{
-		Child: g.Child.ID(), Wanted: Wanted{Digest: g.Child.Digest}, Now: g.Clock.Now(), HasTry: g.hasTry, DryRun: g.Child.DryRun,
-	}
+	call := Call{Child: g.Child.ID(), Digest: g.Child.Digest, Now: g.Clock.Now()}
 	if owner := g.Child.Owner; owner != nil {
-		call.Wanted.Owner = Generation{Owner: owner.GetUID(), Number: owner.GetGeneration()}
+		call.Owner = Generation{Owner: owner.GetUID(), Number: owner.GetGeneration()}
 		if owner.GetDeletionTimestamp() != nil {
-			call.Wanted.Owner.Number = math.MaxInt64
+			call.Owner.Number = math.MaxInt64
 		}
 	}
 	return call
 }
 
+// isFree reports whether no contest concerns this call, without the lock of the table.
+func (g *Guard) isFree() bool { return g.hasTry || g.Child.DryRun || g.Table.IsEmpty() }
+
 // IsWaiting reports whether Try would fail.
-func (g *Guard) IsWaiting() bool { return g.Table.IsWaiting(g.call()) }
+func (g *Guard) IsWaiting() bool { return !g.isFree() && g.Table.IsWaiting(g.call()) }
 
 // Try fails if a contest forbids to write now. If a try is due, this call has it.
 func (g *Guard) Try() error {
 	g.before, _ = g.Server.Memory.Applied.Get(g.Child.ID())
+	if g.isFree() {
+		return nil
+	}
 	verdict := g.Table.Try(g.call())
-	g.hasTry = g.hasTry || verdict.HasTry
+	g.hasTry = verdict.HasTry
 	return g.errorOf(verdict)
 }
 
 // Unchanged returns the outcome of a call that had nothing to write. During a contest that is
 // an error, until the last write was left alone for long enough.
 func (g *Guard) Unchanged(found layer.Outcome) (layer.Outcome, error) {
-	if g.Table.IsEmpty() {
+	if g.Child.DryRun || g.Table.IsEmpty() {
 		return found, nil
 	}
-	call := g.call()
-	call.IsStale = found.Stale
-	return found.Unless(g.errorOf(g.Table.Unchanged(call)))
+	return found.Unless(g.errorOf(g.Table.Unchanged(g.call(), found.Stale)))
 }
 
 // Wrote returns the outcome of a write. live is the object before the write, nil if there was none. The reverted paths are

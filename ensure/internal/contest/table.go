@@ -1,15 +1,13 @@
-// Package contest decides when writing a child stops being useful, because somebody reverts each
-// write: another program, another caller in the same process, or the caller itself, whose desired
-// state is another in each call. From the writes and reverts, a Table derives a verdict: it sends
-// no request and reads no clock. A Guard asks the Table on behalf of a call.
+// Package contest decides when writing a child stops being useful, because each write is lost again: to another program, to
+// another caller in the same process, or to the caller itself, whose desired state is another in each call. A Table counts the
+// lost writes, and derives a verdict: it sends no request and reads no clock. A Guard asks the Table on behalf of a call.
 //
-// A contest begins with the fifth revert of one field within two minutes, with the fifth deletion,
-// or when callers of this process keep superseding each other's desired states. Nothing is written
-// for ten seconds then. After that, each call that writes doubles the wait, up to five minutes. The
-// contest ends once a write was left alone for twice as long as the wait, once desired changes, or
-// ten minutes after the last try. A contest between callers does not end with a change of desired, but
-// with the next generation of the owner. The contest pauses if no call wants another desired state for
-// five seconds after a write, and goes on with the next desired state that stands for less.
+// A contest begins with the fifth revert by others within two minutes, and with the twentieth desired state of callers of this
+// process, if none of them stood for five seconds. Nothing is written for ten seconds then. After that, each write doubles the
+// wait, up to five minutes. A contest with others ends with another desired state, and once a write stood for twice the wait.
+// A contest between callers pauses then, and once a state stood for five seconds before a call wanted another one; it goes on
+// with the next state that stands for less. Each contest ends with the next generation of the owner, and ten minutes after the
+// last try.
 package contest
 
 import (
@@ -20,30 +18,24 @@ import (
 	"github.com/trueup-go/trueup/internal/lru"
 )
 
-const (
-	// reverts of one path within window begin a contest.
-	reverts = 5
-	window  = 2 * time.Minute
-
-	// firstWait is the wait without writes at the beginning of a contest. The wait doubles with each write
-	// that is reverted again.
-	firstWait   = 10 * time.Second
-	longestWait = 5 * time.Minute
-	// longest is how long after the last try a contest ends in any case.
-	longest = 2 * longestWait
-)
-
 // LeastWait is the shortest wait of a verdict: something may have changed afterwards.
 const LeastWait = time.Second
 
+// AnotherCaller is the rival of a caller that shares its process with another.
+const AnotherCaller = "another caller in this process"
+
+// Absent is the digest of a child that is to be absent.
+const Absent = ""
+
+// Deletion stands for the deletion of the child among the paths of a Write. No field has this path.
+const Deletion = ""
+
 // A Call is one call for a child.
 type Call struct {
-	Wanted  Wanted
-	Child   memory.ChildKey
-	Now     time.Time
-	HasTry  bool // that of an earlier verdict on the same call
-	IsStale bool // the copy of the live object is from before the last write
-	DryRun  bool // no contest concerns the call
+	Child  memory.ChildKey
+	Digest string     // of the desired state that the call wants
+	Owner  Generation // that wants it
+	Now    time.Time
 }
 
 // A Write is a write of a call that reverted changes of others.
@@ -57,15 +49,11 @@ type Write struct {
 	Rival string
 }
 
-// Deletion stands for the deletion of the child among the paths of a Write. No field has this path.
-const Deletion = ""
-
 // A Table holds the contests over children. A lost entry costs a few more writes. It is safe for
 // concurrent use.
 type Table struct {
 	mu       sync.Mutex
 	contests *lru.Table[memory.ChildKey, *contest]
-	until    time.Time // when nothing in the table counts any longer
 }
 
 // NewTable returns a table of contests over at most the given number of children.
@@ -78,23 +66,19 @@ func (t *Table) IsEmpty() bool { return t.contests.IsEmpty() }
 
 // IsWaiting reports whether Try would refuse a write.
 func (t *Table) IsWaiting(call Call) bool {
-	return t.ifOn(call, func(on *contest) Verdict {
-		return Verdict{Contested: !call.HasTry && call.Now.Before(on.tried.Add(on.wait))}
+	return t.during(call, func(on *contest) Verdict {
+		return Verdict{Contested: call.Now.Before(on.tried.Add(on.wait))}
 	}).Contested
 }
 
 // Try refuses a write during a contest, but for one try each time that the wait is over. The first
 // call that asks then has the try.
 func (t *Table) Try(call Call) Verdict {
-	return t.ifOn(call, func(on *contest) Verdict {
-		wait := on.tried.Add(on.wait).Sub(call.Now)
-		switch {
-		case call.HasTry:
-		case wait > 0:
+	return t.during(call, func(on *contest) Verdict {
+		if wait := on.tried.Add(on.wait).Sub(call.Now); wait > 0 {
 			return on.verdict(call, wait, false)
-		default:
-			on.tried = call.Now
 		}
+		on.tried = call.Now
 		return Verdict{HasTry: true}
 	})
 }
@@ -102,10 +86,10 @@ func (t *Table) Try(call Call) Verdict {
 // Unchanged notes a call that had nothing to write. During a contest, the call still fails until the
 // last write was left alone for long enough, which ends the contest, or pauses one between callers: they
 // may only have waited as they were told. A stale copy does not show that.
-func (t *Table) Unchanged(call Call) Verdict {
-	return t.ifOn(call, func(on *contest) Verdict {
+func (t *Table) Unchanged(call Call, isStale bool) Verdict {
+	return t.during(call, func(on *contest) Verdict {
 		wait := on.wrote.Add(2 * on.wait).Sub(call.Now)
-		switch isOver := wait <= 0 && !call.IsStale; {
+		switch isOver := wait <= 0 && !isStale; {
 		case isOver && on.betweenCallers:
 			on.pause()
 			return Verdict{}
@@ -117,41 +101,27 @@ func (t *Table) Unchanged(call Call) Verdict {
 	})
 }
 
-// Reverted counts a write that reverted changes of others. One revert too many begins a contest, and
-// each revert during a contest prolongs the wait.
+// Reverted counts a write that reverted changes of others.
 func (t *Table) Reverted(call Call, write Write) Verdict {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known := t.getOrBegin(call)
-	wasOn := known.wait > 0
-	known.name(write.Rival)
-	if write.Version == "" || write.Version != known.version {
-		known.version = write.Version
-		known.count(write.Paths, call.Now)
-	}
-	if known.wait == 0 {
-		return Verdict{}
-	}
-	return known.verdict(call, known.wait, !wasOn)
+	return t.count(call, func(c *contest) bool {
+		if write.Version != "" && write.Version == c.version {
+			return c.wait > 0
+		}
+		c.version = write.Version
+		return c.revert(call.Digest, write.Paths, write.Rival, call.Now)
+	})
 }
 
 // Superseded counts a write that put another desired state in place of one that this process had
 // written. paths are those that differed, none if an old copy was read that did not show them.
 // fieldOwner is the rival if desired is not deterministic.
 func (t *Table) Superseded(call Call, paths []string, fieldOwner string) Verdict {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known := t.getOrBegin(call)
-	wasOn := known.wait > 0
-	switch rival := known.supersede(call.Wanted, paths, call.Now, fieldOwner); {
-	case wasOn:
-	case rival == "":
-		return Verdict{}
-	default:
-		known.betweenCallers, known.rival = true, rival
-	}
-	known.prolong(known.latestPaths(), call.Now)
-	return known.verdict(call, known.wait, !wasOn)
+	return t.count(call, func(c *contest) bool {
+		if latest := c.latest(); latest != nil && latest.digest == call.Digest { // another pass has counted it
+			return c.wait > 0
+		}
+		return c.supersede(write{at: call.Now, digest: call.Digest, paths: paths}, fieldOwner)
+	})
 }
 
 // HasWritten reports whether this process wrote the desired state with this digest to child lately,
@@ -159,8 +129,8 @@ func (t *Table) Superseded(call Call, paths []string, fieldOwner string) Verdict
 func (t *Table) HasWritten(child memory.ChildKey, digest string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known, ok := t.contests.Get(child)
-	return ok && known.hasWritten(digest)
+	c, ok := t.contests.Get(child)
+	return ok && c.hasWritten(digest)
 }
 
 // NeedsRival reports whether the next write may begin a contest whose rival is not known. It is true
@@ -168,67 +138,56 @@ func (t *Table) HasWritten(child memory.ChildKey, digest string) bool {
 func (t *Table) NeedsRival(call Call) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := t.get(call)
-	if known == nil || known.asked || known.rival != "" || known.wait == 0 && !known.isRecent(call.Now) {
+	c := t.get(call)
+	if c == nil || c.isAsked || c.rival != "" || len(c.reverts) < maxReverts-1 {
 		return false
 	}
-	for path, times := range known.reverted {
-		known.asked = known.asked || path != Deletion && len(times) >= reverts-1
-	}
-	return known.asked
+	c.isAsked = true
+	return true
 }
 
-// ifOn returns the verdict of judge if a contest is on, and else none. There is mostly none over any
-// child, as reverts that are too old to count are forgotten.
-func (t *Table) ifOn(call Call, judge func(*contest) Verdict) Verdict {
-	if call.DryRun || t.IsEmpty() {
-		return Verdict{}
-	}
+// during returns the verdict of judge if a contest is on, and else none.
+func (t *Table) during(call Call, judge func(*contest) Verdict) Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !call.Now.Before(t.until) {
-		t.contests.Clear()
+	c := t.get(call)
+	if c != nil {
+		c.meet(call.Digest, call.Now)
+	}
+	if c == nil || c.wait == 0 {
 		return Verdict{}
 	}
-	switch known := t.get(call); {
-	case known == nil:
-	case known.wait > 0 && !known.hasStood(call.Wanted.Digest, call.Now):
-		t.until = call.Now.Add(longest)
-		return judge(known)
-	case known.wait > 0:
-		known.pause()
-	case !known.isRecent(call.Now):
-		t.contests.Remove(call.Child)
-	default:
-		known.repeat(call.Wanted.Digest, call.Now)
-	}
-	return Verdict{}
+	return judge(c)
 }
 
-// get returns the contest over a child and this desired state, nil if there is none. A contest over
-// another desired state ends, and so does one between callers with the next generation of the owner.
+// count returns the verdict on a write. add counts the write, and reports whether the child is contested.
+func (t *Table) count(call Call, add func(*contest) bool) Verdict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.get(call)
+	if c == nil {
+		c = &contest{owner: call.Owner, digest: call.Digest, wrote: call.Now}
+		t.contests.Set(call.Child, c)
+	}
+	wasOn := c.wait > 0
+	if !add(c) {
+		return Verdict{}
+	}
+	return c.verdict(call, c.wait, !wasOn)
+}
+
+// get returns what counts for a child, nil if there is nothing. What others revert is counted anew for another desired state.
 // The caller holds the lock.
 func (t *Table) get(call Call) *contest {
-	known, ok := t.contests.Get(call.Child)
+	c, ok := t.contests.Get(call.Child)
 	switch {
 	case !ok:
 		return nil
-	case known.wait > 0 && call.Now.Sub(known.tried) >= longest, known.betweenCallers && call.Wanted.Owner.isAfter(known.owner):
+	case c.isOver(call.Now), call.Owner.isAfter(c.owner):
 		t.contests.Remove(call.Child)
 		return nil
-	case !known.betweenCallers && known.digest != call.Wanted.Digest:
-		*known = contest{digest: call.Wanted.Digest, reverted: map[string][]time.Time{}, states: known.states, owner: known.owner}
+	case !c.betweenCallers && c.digest != call.Digest:
+		*c = contest{owner: c.owner, digest: call.Digest, states: c.states, isDisputed: c.isDisputed, wrote: c.wrote}
 	}
-	return known
-}
-
-// getOrBegin is like get, and begins to count if there is no contest. The caller holds the lock.
-func (t *Table) getOrBegin(call Call) *contest {
-	known := t.get(call)
-	if known == nil || known.wait == 0 && !known.isRecent(call.Now) {
-		known = &contest{digest: call.Wanted.Digest, reverted: map[string][]time.Time{}}
-		t.contests.Set(call.Child, known)
-	}
-	t.until = call.Now.Add(longest)
-	return known
+	return c
 }

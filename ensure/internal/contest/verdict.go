@@ -28,7 +28,7 @@ func (c *contest) verdict(call Call, wait time.Duration, begins bool) Verdict {
 		Paths:          slices.DeleteFunc(slices.Clone(c.paths), func(path string) bool { return path == Deletion }),
 	}
 	switch {
-	case c.betweenCallers && call.Wanted.Digest == Absent:
+	case c.betweenCallers && call.Digest == Absent:
 		v.Operation = "delete"
 	case c.betweenCallers && len(v.Paths) == 0, !c.betweenCallers && len(v.Paths) < len(c.paths):
 		v.Operation = "create"

@@ -80,7 +80,7 @@ func TestContestOfTwoLoops(t *testing.T) {
 			loops.Wait()
 			requests := len(program.Requests(t, shared, since, operator))
 			t.Logf("%d requests of %d passes", requests, passes.Load())
-			require.LessOrEqual(t, requests, 40)
+			require.LessOrEqual(t, requests, 60)
 			for i := range said {
 				contested := said[i].Load()
 				require.NotNil(t, contested)
@@ -220,9 +220,9 @@ func TestContestOfTwoControllers(t *testing.T) {
 		paths  []string
 		bound  int // of requests until it is a contest
 	}{
-		"that want two colors": {owned("red"), []string{"data[color]"}, 20},
-		"one of which prunes":  {prunes, nil, 60},
-		"one of which removes": {removes, nil, 60},
+		"that want two colors": {owned("red"), []string{"data[color]"}, 40},
+		"one of which prunes":  {prunes, nil, 80},
+		"one of which removes": {removes, nil, 80},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
