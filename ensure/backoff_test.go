@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -89,26 +90,21 @@ func TestFailedCallsBackOff(t *testing.T) {
 	exists := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "settings", errors.New("it exists"))
 	denied := status(409, metav1.StatusReasonConflict)
 	denied.ErrStatus.Message = `admission webhook "strict.example.com" denied the request`
+	one := seconds(5, 10, 20, 40, 80, 120, 120) // request in each call
 	for name, tc := range map[string]struct {
 		reason string
 		answer error
 		want   []time.Duration
 	}{
-		"a missing right": {
-			"a user has to act", status(403, metav1.StatusReasonForbidden),
-			seconds(5, 10, 20, 40, 80, 120, 120),
-		},
-		"an invalid object":     {"a policy may change", status(422, metav1.StatusReasonInvalid), seconds(5, 10, 20, 40, 80, 120, 120)},
-		"no namespace":          {"it may be made", namespaceMissing(), seconds(5, 10, 20, 40, 80, 120, 120)},
-		"a namespace going":     {"it may go soon", status(403, metav1.StatusReasonForbidden, cause("NamespaceTerminating", "")), seconds(5, 10, 20, 40, 60, 60)},
-		"a webhook's 409":       {"it is no conflict of writers", denied, seconds(5, 10, 20, 40, 80, 120, 120)},
-		"a busy server":         {"it may get over that", status(429, metav1.StatusReasonTooManyRequests), seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
-		"a webhook down":        {"it may come back", status(500, metav1.StatusReasonInternalError), seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
-		"a server out of reach": {"it may come back", errors.New("no route"), seconds(1, 2, 4, 8, 16, 32, 64, 120, 120)},
-		"a conflict that stays": {
-			"it is settled soon as a rule; later a pass of it takes two requests", exists,
-			seconds(0, 0, 10, 20, 40, 80, 160, 180),
-		},
+		"a missing right":       {"a user has to act", status(403, metav1.StatusReasonForbidden), one},
+		"an invalid object":     {"a policy may change", status(422, metav1.StatusReasonInvalid), one},
+		"no namespace":          {"it may be made", namespaceMissing(), one},
+		"a namespace going":     {"it may go soon", status(403, metav1.StatusReasonForbidden, cause("NamespaceTerminating", "")), one},
+		"a webhook's 409":       {"it is no conflict of writers", denied, one},
+		"a busy server":         {"it may get over that", status(429, metav1.StatusReasonTooManyRequests), one},
+		"a webhook down":        {"it may come back", status(500, metav1.StatusReasonInternalError), one},
+		"a server out of reach": {"it may come back", errors.New("no route"), one},
+		"a conflict that stays": {"it is settled soon as a rule; later a pass takes two requests", exists, seconds(0, 0, 10, 20, 40, 80, 160, 180)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newTroubled(t)
@@ -141,6 +137,14 @@ func TestAnotherCallIsNotBackedOff(t *testing.T) {
 		"another option": func(t *testing.T, s *troubled) error {
 			t.Helper()
 			_, err := ensure.Object(t.Context(), s.e, configMap(), ensure.Adopt())
+			return err
+		},
+		"another generation of the owner": func(t *testing.T, s *troubled) error {
+			t.Helper()
+			_, err := ensure.Object(t.Context(), s.e, configMap(), ensure.ControlledBy(ofGeneration(7)))
+			require.Error(t, err)
+			s.take()
+			_, err = ensure.Object(t.Context(), s.e, configMap(), ensure.ControlledBy(ofGeneration(8)))
 			return err
 		},
 		"another owner": func(t *testing.T, s *troubled) error {
@@ -198,37 +202,31 @@ func TestAnotherObjectIsNotBackedOff(t *testing.T) {
 	require.Equal(t, ensure.Created, mustEnsure(t, s.e, configMap()).Operation)
 }
 
-// A user's change is seen within a minute, and one that comes again and again is no reason to
-// ask more often.
-func TestChangedContentShortensTheBackoff(t *testing.T) {
+// A call that fails with another desired state each time is held in the end.
+func TestDesiredThatDiffersEachTimeBacksOff(t *testing.T) {
 	s := newTroubled(t)
-	mustEnsure(t, s.e, configMap())
-	paint := func(color string) { s.edit(t, configMap(), `{"data":{"color":"`+color+`"}}`) }
-	paint("red")
 	s.refuse(status(403, metav1.StatusReasonForbidden))
-	require.Equal(t, seconds(5, 10, 20, 40, 80), s.holds(5))
-	require.Equal(t, 2*time.Minute, s.pass())
-	s.take()
-	paint("yellow")
-	s.wait(59 * time.Second)
-	require.Equal(t, time.Second, s.pass())
-	require.Empty(t, s.verbs())
-	s.wait(time.Second)
-	require.Equal(t, 2*time.Minute, s.pass())
-	require.NotEmpty(t, s.verbs())
-
-	s.edit(t, configMap(), `{"metadata":{"labels":{"theirs":"x"}}}`)
-	s.wait(time.Minute)
-	require.Equal(t, time.Minute, s.pass(), "metadata is no content")
-	paint(configMap().Data["color"])
-	require.Equal(t, ensure.Unchanged, mustEnsureAfterWrite(t, s).Operation, "it is in order again, so there is nothing to ask")
+	for i := range 100 {
+		_, err := ensure.Object(t.Context(), s.e, noted(strconv.Itoa(i)))
+		require.ErrorIs(t, err, ensure.ErrAPI)
+		s.wait(10 * time.Millisecond)
+	}
+	require.Len(t, s.verbs(), 21)
 }
 
-// mustEnsureAfterWrite is a pass for which the server takes writes again.
-func mustEnsureAfterWrite(t *testing.T, s *troubled) ensure.Result[*corev1.ConfigMap] {
-	t.Helper()
+// An object that somebody put in order again ends the back-off.
+func TestAnObjectThatIsInOrderAgain(t *testing.T) {
+	s := newTroubled(t)
+	mustEnsure(t, s.e, configMap())
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	s.refuse(status(403, metav1.StatusReasonForbidden))
+	require.Equal(t, seconds(5, 10), s.holds(2))
 	s.answers = nil
-	return mustEnsure(t, s.e, configMap())
+	s.edit(t, configMap(), `{"data":{"color":"`+configMap().Data["color"]+`"}}`)
+	require.Equal(t, ensure.Unchanged, mustEnsure(t, s.e, configMap()).Operation)
+	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
+	s.refuse(status(403, metav1.StatusReasonForbidden))
+	require.Equal(t, seconds(5), s.holds(1))
 }
 
 // Attempts at the same time count as one.
@@ -352,14 +350,14 @@ func (c counting) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 	return c.Client.Get(ctx, key, obj, opts...)
 }
 
-// TestWhatTheCacheDoesNotShowIsAskedForSoon: nothing tells that it is gone.
-func TestWhatTheCacheDoesNotShowIsAskedForSoon(t *testing.T) {
+// TestWhatTheCacheDoesNotShowIsAskedForAgain: nothing tells that it is gone.
+func TestWhatTheCacheDoesNotShowIsAskedForAgain(t *testing.T) {
 	s := newTroubled(t)
 	s.apiServer = newServer(found(func(o *corev1.ConfigMap) {
 		o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationApply)}
 	}))
 	s.e = ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(s.clock))
-	want := seconds(0, 0, 10, 20, 40, 80, 160, 180)
+	want := seconds(10, 20, 40, 80, 160, 180)
 	require.Empty(t, cmp.Diff(want, s.holds(len(want))))
 
 	s.remove(t, configMap())

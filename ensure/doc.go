@@ -33,7 +33,7 @@
 // ErrInvalid. With Recreate, Object deletes a child of which desired changes an immutable field, and
 // creates it again. Nothing else deletes a desired child ([repair.md]).
 //
-// After a failure that took requests, the same call backs off for Error.After, from 1 second to 5
+// After a failure that took requests, the same call backs off for Error.After, from 5 seconds to 5
 // minutes: it returns the same error without a request, however often events trigger a reconcile
 // ([back-off.md]). Retry, the last call of Reconcile, decides when to reconcile again.
 //

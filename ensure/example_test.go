@@ -303,7 +303,7 @@ func ExampleWithClock() {
 	// true
 }
 
-// Reconcile ends with Retry. The first error requires a person, so the next reconcile is in two minutes.
+// Reconcile ends with Retry. The first error took a request, so the next reconcile is in five seconds, and later ones take longer.
 // The controller receives the second error, logs it and backs off.
 func ExampleRetry() {
 	c := fake.NewFakeClient(greeting()) // somebody else's
@@ -316,7 +316,7 @@ func ExampleRetry() {
 	fmt.Println(result.RequeueAfter, err)
 
 	// Output:
-	// 2m0s <nil>
+	// 5s <nil>
 	// 0s no route to host
 }
 

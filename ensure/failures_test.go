@@ -170,7 +170,7 @@ func TestARefusedReadBeforeAContest(t *testing.T) {
 	require.Empty(t, a.verbs())
 
 	refusal = nil
-	a.wait(time.Second)
+	a.wait(5 * time.Second)
 	_, contested := a.pass(configMap())
 	require.NotNil(t, contested, "it is a contest all the same")
 	require.Equal(t, []string{"data[color]"}, contested.Paths)
@@ -235,7 +235,7 @@ func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 	require.Empty(t, cmp.Diff([]string{"get", "get", "trial", entryPatch, "apply"}, s.verbs()))
 	require.Equal(t, "x", live(t, s, configMap()).Data["dropped"])
 
-	clock.SetTime(clock.Now().Add(4 * time.Second)) // one for each request but the first read
+	clock.SetTime(clock.Now().Add(20 * time.Second)) // five for each request but the first read
 	require.NotContains(t, retired(t, e).Live.Data, "dropped")
 	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch}, s.verbs()))
 }

@@ -67,7 +67,7 @@ func (p *pass) connect(call layer.Call) {
 	}
 	p.layers = around{
 		tables: e.layers, child: &p.child, applier: &p.applier,
-		backoff: backoff.Call{Table: e.layers.attempts, Child: &p.child, Options: &p.options, Clock: e.clock},
+		backoff: backoff.Call{Table: e.layers.attempts, Child: &p.child, Options: &p.options.policy, Clock: e.clock},
 		contest: contest.Guard{Table: e.layers.contests, Child: &p.child, Server: &p.server, Clock: e.clock},
 	}
 	p.server = server.Session{Client: e.client, Reader: e.reader, Memory: e.memory, Child: &p.child, Gate: &p.layers.backoff}
@@ -164,8 +164,7 @@ func (a *around) report(ctx context.Context, found layer.Outcome) {
 
 // end notes the end of the pass, and returns its outcome.
 func (p *pass) end(ctx context.Context, found layer.Outcome, err error) (layer.Outcome, error) {
-	judged, ok := errors.AsType[*repair.RefusalError](err)
-	err = p.layers.backoff.End(err, p.server.Requests, ok && judged.IsUndecided)
+	err = p.layers.backoff.End(err, p.server.Requests)
 	p.layers.tables.reporter.Ended(&p.server, found, err)
 	if errors.Is(err, ErrContested) && p.child.Call == layer.Ensure {
 		observer.Report(ctx, published(err))
@@ -301,7 +300,7 @@ func (p *pass) finish(
 // the refusal stands.
 func (p *pass) recreate(ctx context.Context, live client.Object, cause layer.Cause, refusal error) (layer.Outcome, error) {
 	judged, ok := errors.AsType[*repair.RefusalError](refusal)
-	if !ok || !judged.IsCreatable || !p.isOurs || p.applier.IsAdopted || p.options.adopt || p.options.ifExists {
+	if !ok || !p.isOurs || p.applier.IsAdopted || p.options.adopt || p.options.ifExists {
 		return layer.Outcome{}, refusal
 	}
 	r := recreate.Recreation{

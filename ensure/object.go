@@ -109,7 +109,7 @@ func (p *pass) reconcileLive(ctx context.Context, live client.Object) (layer.Out
 				return layer.Outcome{}, err
 			}
 		case toCompare:
-			known.isCompared, known.isInSync = true, p.inSync(live, whole)
+			known.isCompared, known.isInSync = true, p.compare(live, whole)
 		case toCreate:
 			return p.write(ctx, nil, layer.Missing)
 		case toWrite:
@@ -167,14 +167,14 @@ func (p *pass) findProvenance(ctx context.Context, live client.Object, known *si
 		}
 		p.applier.IsAdopted = !isOurs
 	}
-	known.isHidden, known.isStale = p.isHidden(live), p.server.IsStale(live, p.ensurer.clock.Now())
+	known.isHidden, known.isStale = p.noteHidden(live), p.server.IsStale(live, p.ensurer.clock.Now())
 	return claim.live, nil
 }
 
 // leaveUnchanged does not change live, and fails if live has another controller. A cache that does not
 // show an object of somebody else is no error.
 func (p *pass) leaveUnchanged(live client.Object) (layer.Outcome, error) {
-	isHidden := p.isHidden(live)
+	isHidden := p.noteHidden(live)
 	if digest, _ := p.child.Operator.Find(live); digest != "" && isHidden {
 		return layer.Outcome{}, p.child.Subject.Fail(ErrHidden, "ensure", whyHidden)
 	}

@@ -17,30 +17,38 @@ import (
 type Option func(*options)
 
 type options struct {
+	policy
+
 	controlled bool
 	owner      client.Object
-	adopt      bool
-	ifExists   bool
-	ifMissing  bool
 	dryRun     bool
 
+	migrateFrom []string
+	release     []string
+	once        []string
+	retire      []string
+
+	prune      []client.Object // one of each kind
+	pruneReady bool            // once all children are ready
+	only       []narrowed
+	isNil      bool // one of the options
+}
+
+// A policy says which writes are allowed.
+type policy struct {
+	adopt         bool
+	ifExists      bool
+	ifMissing     bool
 	recreate      metav1.DeletionPropagation // what becomes of dependents then; empty: never
 	recreateNamed bool                       // for this very child, by OnlyFor
 	onDrift       bool                       // recreate also for drift
-	migrateFrom   []string
-	release       []string
-	once          []string
-
-	retire        []string
-	overwriteData bool // of an existing Secret
-
+	overwriteData bool                       // of an existing Secret
 	propagation   metav1.DeletionPropagation // of Absent, and of pruning
 	deleteAdopted bool
-	prune         []client.Object // one of each kind
-	pruneReady    bool            // once all children are ready
-	only          []narrowed
-	isNil         bool // one of the options
 }
+
+// Allowed implements backoff.Options.
+func (p *policy) Allowed() any { return *p }
 
 // narrowed are options for one child of a Set.
 type narrowed struct {
@@ -332,29 +340,6 @@ func isSame(a, b client.Object) bool {
 }
 
 func (n narrowed) isFor(child client.Object) bool { return isSame(n.child, child) }
-
-// allowed are the options that allow writes.
-type allowed struct {
-	recreate, propagation metav1.DeletionPropagation
-	named, onDrift        bool
-	adopt, deleteAdopted  bool
-	ifExists, ifMissing   bool
-	overwrite             bool
-	handover              string
-}
-
-// Allowed implements backoff.Options.
-func (o *options) Allowed() any {
-	all := allowed{
-		recreate: o.recreate, propagation: o.propagation, named: o.recreateNamed, onDrift: o.onDrift,
-		adopt: o.adopt, deleteAdopted: o.deleteAdopted, ifExists: o.ifExists, ifMissing: o.ifMissing,
-		overwrite: o.overwriteData,
-	}
-	if o.changesOwnership() {
-		all.handover = o.handover()
-	}
-	return all
-}
 
 // handover names the options by which fields change their owner.
 func (o *options) handover() string {

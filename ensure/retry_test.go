@@ -30,7 +30,6 @@ const (
 	conflictDelay = 100 * time.Millisecond
 	goingDelay    = 5 * time.Second
 	failureDelay  = 5 * time.Second
-	busyDelay     = time.Second
 	personDelay   = 2 * time.Minute
 	terminalDelay = 5 * time.Minute
 )
@@ -73,12 +72,12 @@ func TestRetryAndReason(t *testing.T) {
 		"owner going":     {"so does the owner's", owned, goingDelay, "OwnerTerminating"},
 		"refused":         {"the code has to change", errorOf(t, newServer(), &corev1.ConfigMap{}), personDelay, "Refused"},
 		"invalid":         {"somebody has to change the input", answered(t, invalid), failureDelay, "Invalid"},
-		"foreign":         {"somebody has to decide", errorOf(t, stranger, configMap()), personDelay, "Foreign"},
+		"foreign":         {"somebody has to decide", errorOf(t, stranger, configMap()), failureDelay, "Foreign"},
 		"contested":       {"the next try", contested, 10 * time.Second, "Contested"},
 		"still so":        {"when it may be over", later, 19 * time.Second, "Contested"},
 		"nothing known":   {"the mere class", ensure.ErrContested, time.Second, "Unavailable"},
 		"forbidden":       {"somebody has to act", answered(t, status(403, metav1.StatusReasonForbidden)), failureDelay, "Forbidden"},
-		"no connection":   {"it may be back soon", answered(t, errors.New("no route")), busyDelay, "Unavailable"},
+		"no connection":   {"it may be back soon", answered(t, errors.New("no route")), failureDelay, "Unavailable"},
 		"another's":       {"not an error of ensure", errors.New("something else"), 0, "Unavailable"},
 		"another's 409":   {"a status write's, say", conflict(), conflictDelay, "Conflict"},
 		"a webhook's 409": {"no conflict of writers", quoting(`admission webhook "x.example.com" denied the request`, 409, metav1.StatusReasonConflict), 0, "Conflict"},
@@ -114,7 +113,7 @@ func TestRetryOfAHiddenChild(t *testing.T) {
 	require.ErrorIs(t, err, ensure.ErrHidden)
 	result, retry := ensure.Retry(t.Context(), err)
 	require.NoError(t, retry)
-	require.Equal(t, 2*time.Minute, result.RequeueAfter, "each look takes a request")
+	require.Equal(t, failureDelay, result.RequeueAfter, "each look takes a request")
 }
 
 // Of several errors the one that the controller has to log decides, else the soonest.
@@ -158,7 +157,7 @@ func TestRetryIgnoresJoinedErrorsThatNeedNone(t *testing.T) {
 			} {
 				result, err := ensure.Retry(t.Context(), order(foreign))
 				require.NoError(t, err)
-				require.Equal(t, personDelay, result.RequeueAfter)
+				require.Equal(t, failureDelay, result.RequeueAfter)
 
 				result, err = ensure.Retry(t.Context(), order(conflict()))
 				require.NoError(t, err)

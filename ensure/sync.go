@@ -30,9 +30,9 @@ func (p *pass) read(ctx context.Context) (client.Object, error) {
 	return live, err
 }
 
-// isHidden reports whether the API server has had a child of ours for long that the cache still does not
-// show: drift would go unnoticed, and each pass would cost two requests.
-func (p *pass) isHidden(live client.Object) bool {
+// noteHidden notes that the API server has live, if the cache does not show it, and reports whether that has been so for
+// long: drift would go unnoticed, and each pass would cost two requests.
+func (p *pass) noteHidden(live client.Object) bool {
 	if !p.server.IsMissingFromCache {
 		return false
 	}
@@ -66,9 +66,10 @@ func (p *pass) confirm(live client.Object) {
 	})
 }
 
-// isConfirmed reports whether live has the content and the metadata of the last answer of the API
-// server. So a webhook that changes desired, or even its metadata and digest, costs no request.
-func (p *pass) isConfirmed(live client.Object, known memory.Record) bool {
+// compareWithAnswer reports whether live has the content and the metadata of the last answer of the API
+// server, and remembers the version that has. So a webhook that changes desired, or even its metadata and digest, costs no
+// request.
+func (p *pass) compareWithAnswer(live client.Object, known memory.Record) bool {
 	if known.Digest != p.child.Digest {
 		return false
 	}
@@ -128,17 +129,17 @@ func (p *pass) isHalfWithdrawn(live client.Object) bool {
 	return err == nil && string(content) != "{}"
 }
 
-// inSync reports whether live needs no request: this desired state was applied, and nobody changed a
-// field that concerns it since.
+// compare reports whether live needs no request: this desired state was applied, and nobody changed a
+// field that concerns it since. It remembers such an object.
 //
 // The effects of defaults and webhooks on desired are known only from answers of the API server. So
 // confirmed content is compared by its fingerprint and not with desired. After a restart, no content is
 // confirmed. Then live must have all values that desired specifies, and no other manager may have
 // written since the last apply: an addition inside an atomic part shows only there. whole is live, or a
 // later copy with managed fields.
-func (p *pass) inSync(live, whole client.Object) bool {
+func (p *pass) compare(live, whole client.Object) bool {
 	if known, ok := p.server.Record(live); ok {
-		return p.isConfirmed(live, known)
+		return p.compareWithAnswer(live, known)
 	}
 	if stored, _ := p.child.Operator.Stored(live); stored != p.child.Digest || p.child.Operator.HasNote(live) {
 		return false

@@ -44,7 +44,6 @@ type contest struct {
 	digest  string     // of the desired state that others revert
 	reverts []write    // within window
 	version string     // of the answer that was counted last
-	isAsked bool       // the API server, for the rival
 
 	states     []write // of callers of this process, one after another, none of which stood for shortLived
 	isDisputed bool    // the latest of states: a call wanted another one before it stood for shortLived

@@ -442,14 +442,15 @@ func TestIsWaiting(t *testing.T) {
 	require.True(t, s.table.IsWaiting(s.call), "that was the try")
 }
 
-func TestTheRivalIsAskedForOncePerContest(t *testing.T) {
+func TestTheRivalIsAskedForBeforeAContest(t *testing.T) {
 	s := newScene()
 	unknown := reverts("", "data[color]")
 	times(3, unknown)(s)
 	require.False(t, s.table.NeedsRival(s.call), "the next write begins no contest")
 	unknown(s)
 	require.True(t, s.table.NeedsRival(s.call))
-	require.False(t, s.table.NeedsRival(s.call), "it was asked for")
+	unknown(s)
+	require.False(t, s.table.NeedsRival(s.call), "the contest has begun")
 
 	s = newScene()
 	times(4, revert)(s)

@@ -159,8 +159,8 @@ func (g *Guard) revertedIn(live client.Object, found layer.Outcome) []string {
 }
 
 // WithRival returns a copy of live, nil or not yet written, whose managed fields show who wrote it. That is
-// live, unless the cache strips the managed fields. Then the API server is asked, once per contest:
-// before the write that may begin it, which takes the fields back.
+// live, unless the cache strips the managed fields. Then the API server is asked before the write that begins a contest, and
+// that takes the fields back.
 func (g *Guard) WithRival(ctx context.Context, live client.Object) (client.Object, error) {
 	if live == nil || managedfields.HasAny(live) || !g.Table.NeedsRival(g.call()) {
 		return live, nil

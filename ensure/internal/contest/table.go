@@ -133,17 +133,12 @@ func (t *Table) HasWritten(child memory.ChildKey, digest string) bool {
 	return ok && c.hasWritten(digest)
 }
 
-// NeedsRival reports whether the next write may begin a contest whose rival is not known. It is true
-// once per contest, as the answer costs a request.
+// NeedsRival reports whether the next revert begins a contest whose rival is not known.
 func (t *Table) NeedsRival(call Call) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.get(call)
-	if c == nil || c.isAsked || c.rival != "" || len(c.reverts) < maxReverts-1 {
-		return false
-	}
-	c.isAsked = true
-	return true
+	return c != nil && c.wait == 0 && c.rival == "" && len(c.reverts) == maxReverts-1
 }
 
 // during returns the verdict of judge if a contest is on, and else none.

@@ -40,7 +40,7 @@ func (r *Repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 		return nil, r.refusal
 	}
 	live := r.child.Typed(r.live)
-	fine, err := r.isFineAlone(ctx, live, r.refusal)
+	fine, err := r.tryToCreate(ctx, live, r.refusal)
 	if err != nil || !fine {
 		return nil, r.refusal
 	}
@@ -76,10 +76,10 @@ func namesAll(a, b error) bool {
 	return !slices.ContainsFunc(fault.WithoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
 }
 
-// isFineAlone reports whether the API server would create desired, by a dry run, and another one for
+// tryToCreate reports whether the API server would create desired, by a dry run, and another one for
 // each node port that live itself has. A refusal of other fields than those of the update counts as
-// yes.
-func (r *Repair) isFineAlone(ctx context.Context, live client.Object, refusal error) (bool, error) {
+// yes. It notes whether desired is creatable.
+func (r *Repair) tryToCreate(ctx context.Context, live client.Object, refusal error) (bool, error) {
 	candidate, err := r.applier.JSONToCreate(live)
 	if err != nil {
 		return false, err
@@ -94,7 +94,6 @@ func (r *Repair) isFineAlone(ctx context.Context, live client.Object, refusal er
 		r.isCreatable = !r.wantsAnotherIP(candidate, differing)
 		return true, nil
 	}
-	r.isUndecided = !answer.IsFinal(err)
 	causes := answer.Causes(err)
 	named := answer.Fields(refusal)
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {

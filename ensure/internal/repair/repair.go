@@ -37,14 +37,11 @@ type Repair struct {
 	accepted       client.Object    // the answer to the last trial that passed
 	lastRefusal    error            // the server's answer to the last trial that did not
 	isCreatable    bool             // the server would create desired but for live
-	isUndecided    bool             // the server could not say so
 }
 
-// A RefusalError is the error about a state that the API server refuses, with what dry runs have shown.
+// A RefusalError is the error about a state that the API server refuses for the live object, and would create without it.
 type RefusalError struct {
-	Err         error
-	IsCreatable bool // the API server would create desired but for the live object
-	IsUndecided bool // the API server could not judge the state
+	Err error
 
 	live  *unstructured.Unstructured
 	merge *obstacle.Merge
@@ -152,8 +149,8 @@ func (r *Repair) run(ctx context.Context) (server.Application, error) {
 	switch {
 	case err == nil:
 		return r.remove(ctx, obstacles)
-	case r.isCreatable || r.isUndecided:
-		err = &RefusalError{Err: err, IsCreatable: r.isCreatable, IsUndecided: r.isUndecided, live: r.live, merge: r.merge}
+	case r.isCreatable:
+		err = &RefusalError{Err: err, live: r.live, merge: r.merge}
 	}
 	return server.Application{}, err
 }
