@@ -187,7 +187,8 @@ func TestVerdicts(t *testing.T) {
 			"each child is counted by itself", []step{times(4, revert), of("other"), revert}, none,
 		},
 		"five reverts of 100 fields": {
-			"the fields that are named are bounded", []step{times(5, reverts("helm", fields(100)...))},
+			"the fields that are named are bounded",
+			[]step{times(5, reverts("helm", fields(100)...))},
 			begun(over("apply", by("helm", contested(10*time.Second)), fields(64)...)),
 		},
 		"an unknown rival": {
@@ -273,7 +274,8 @@ func TestVerdicts(t *testing.T) {
 			"the count begins anew", []step{times(20, takes("blue"), both(takes("red"), wait(5*time.Second)))}, none,
 		},
 		"a revert by others among the states of callers": {
-			"the states count all the same", []step{times(10, takes("blue"), revert, takes("red"), revert)},
+			"the states count all the same",
+			[]step{times(10, both(takes("blue"), revert), both(takes("red"), revert))},
 			by(another, contested(20*time.Second)),
 		},
 		"states of two callers for different generations of the owner": {

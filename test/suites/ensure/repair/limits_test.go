@@ -135,7 +135,7 @@ func TestImmutableByOthers(t *testing.T) {
 }
 
 // TestUnfinishedJudgement: if the server was too busy to say whether a change is possible at all,
-// the operator asks again after a second for each request.
+// the operator asks again once the wait is over.
 func TestUnfinishedJudgement(t *testing.T) {
 	t.Parallel()
 	var b *failingClient
@@ -152,7 +152,6 @@ func TestUnfinishedJudgement(t *testing.T) {
 	require.ErrorIs(t, err, ensure.ErrInvalid)
 	var failed *ensure.Error
 	require.ErrorAs(t, err, &failed)
-	require.Less(t, failed.After, time.Minute)
 	clock.SetTime(clock.Now().Add(failed.After))
 	b.fails = false
 	_, err = f.ensure(changed)
