@@ -257,8 +257,7 @@ func (p *pass) conclude(
 	}
 	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !p.child.IsWanted(controller) && !p.options.adopt {
 		p.layers.report(ctx, found) // all the same: somebody took control between our read and our apply
-		err := withdraw.Of(&p.applier).FromTaken(ctx, live, answer)
-		return layer.Outcome{}, cmp.Or(err, foreignError(&p.child, answer))
+		return layer.Outcome{}, foreignError(&p.child, answer)
 	}
 	found, err := p.finish(ctx, h, live, cause, applied, found)
 	if err == nil && answer.GetDeletionTimestamp() != nil {
@@ -317,12 +316,6 @@ func (p *pass) recreate(ctx context.Context, live client.Object, cause layer.Cau
 	}
 	p.layers.report(ctx, found)
 	return p.create(ctx)
-}
-
-// leaveForeign returns the error about live, which is not ours, after it gave up what an earlier pass could not.
-func (p *pass) leaveForeign(ctx context.Context, live client.Object) error {
-	live, err := withdraw.Of(&p.applier).Finish(ctx, live)
-	return cmp.Or(err, foreignError(&p.child, live))
 }
 
 // leftBefore returns the outcome for live if an earlier call gave it up, or saw that it is not ours.

@@ -122,7 +122,7 @@ func (p *pass) reconcileLive(ctx context.Context, live client.Object) (layer.Out
 		case toLeaveUnchanged:
 			return p.leaveUnchanged(live)
 		case toLeaveForeign:
-			return layer.Outcome{}, p.leaveForeign(ctx, whole)
+			return layer.Outcome{}, foreignError(&p.child, whole)
 		case toAwaitDeletion:
 			return layer.Outcome{}, p.terminatingError("ensure", "it is being deleted")
 		case toReportHidden:

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/internal/lru"
 )
@@ -94,8 +93,6 @@ type Foreign struct {
 	// Snapshot is the object without any field of this field owner, and Version its resourceVersion.
 	Snapshot Snapshot
 	Version  string
-	// Added are the fields that this field owner still has to give up; nil if there are none.
-	Added *fieldpath.Set
 }
 
 // Nulls are fields that are null in the desired state of a digest, and that may not be null.

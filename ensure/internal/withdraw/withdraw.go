@@ -64,27 +64,13 @@ func (w Withdrawal) Fields(ctx context.Context, live client.Object) (before, aft
 	if before, err = w.server.Current(ctx, live); err != nil {
 		return nil, nil, err
 	}
-	after, err = w.releaseFieldsExcept(ctx, before, isContent)
-	return before, after, err
-}
-
-// releaseFieldsExcept removes the fields of live that only this field owner has applied. Fields for
-// which isKept holds stay without an owner.
-func (w Withdrawal) releaseFieldsExcept(ctx context.Context, live client.Object, isKept func(fieldpath.Path) bool) (client.Object, error) {
-	return w.releaseRest(ctx, live, func(live client.Object) *managedfields.Patch {
-		return w.child.Operator.Disown(live, metav1.ManagedFieldsOperationApply, isKept)
-	})
-}
-
-// releaseRest gives up everything that this field owner has applied to live. Before that, build keeps fields
-// from being given up, by a patch of the managed fields.
-func (w Withdrawal) releaseRest(
-	ctx context.Context, live client.Object, build func(live client.Object) *managedfields.Patch,
-) (client.Object, error) {
-	if _, err := w.server.PatchEntries(ctx, fault.Releasing, live, build); err != nil {
-		return nil, err
+	if _, err := w.server.PatchEntries(ctx, fault.Releasing, before, func(live client.Object) *managedfields.Patch {
+		return w.child.Operator.Disown(live, metav1.ManagedFieldsOperationApply, isContent)
+	}); err != nil {
+		return nil, nil, err
 	}
-	return w.applier.ApplyNothing(ctx, live)
+	after, err = w.applier.ApplyNothing(ctx, before)
+	return before, after, err
 }
 
 // dropOwnerReference removes the reference to the owner if no other manager owns the reference. With the
@@ -117,7 +103,7 @@ func (w Withdrawal) Changes(before, after client.Object) []layer.Change {
 // or is a copy from before.
 func (w Withdrawal) Released(live client.Object) (found layer.Outcome, ok bool) {
 	known, ok := w.server.Memory.Foreign.Get(w.child.OwnedID())
-	isSame := ok && known.Added == nil && known.Snapshot.UID == live.GetUID() &&
+	isSame := ok && known.Snapshot.UID == live.GetUID() &&
 		(known.IsNewerThan(live.GetResourceVersion()) || known.Snapshot == w.child.Snapshot(live))
 	return layer.Outcome{Live: live, Operation: layer.Released}, isSame
 }
@@ -140,78 +126,6 @@ func (w Withdrawal) IsAdoptedBesideController(live client.Object) bool {
 	}
 	digest, adopted := w.child.Operator.Find(live)
 	return adopted || digest == ""
-}
-
-// FromTaken gives up the fields that this field owner applied to an object which another controller took
-// between our read of before and the answer after. Fields that this apply added are removed. Older
-// fields came to the other controller with the object, and stay.
-func (w Withdrawal) FromTaken(ctx context.Context, before, after client.Object) error {
-	if w.child.DryRun {
-		return nil
-	}
-	added, _ := managedfields.Split(w.child.Operator.Fields(after), func(path fieldpath.Path) bool {
-		return !holds(before, path) || w.child.Operator.Digests.HasField(path)
-	})
-	return w.fromTaken(ctx, after, added)
-}
-
-// Finish finishes FromTaken for live, if a call before could not. It returns the latest copy of live that it has.
-func (w Withdrawal) Finish(ctx context.Context, live client.Object) (client.Object, error) {
-	known, _ := w.server.Memory.Foreign.Get(w.child.OwnedID())
-	if known.Added == nil || known.Snapshot.UID != live.GetUID() || w.child.DryRun {
-		return live, nil
-	}
-	complete, err := w.server.Reread(ctx, live)
-	if err != nil {
-		return live, err
-	}
-	if controller := metav1.GetControllerOfNoCopy(complete); controller == nil || w.child.IsWanted(controller) {
-		return live, nil // the other controller released the object meanwhile
-	}
-	return complete, w.fromTaken(ctx, complete, known.Added)
-}
-
-// fromTaken gives up the fields that our apply added to an object that another controller took.
-// They are remembered until that is done.
-func (w Withdrawal) fromTaken(ctx context.Context, live client.Object, added *fieldpath.Set) error {
-	w.server.Memory.Foreign.Set(w.child.OwnedID(), memory.Foreign{Snapshot: memory.Snapshot{UID: live.GetUID()}, Added: added})
-	left, err := w.releaseAdded(ctx, live, added)
-	if fault.IsRefusal(err) {
-		left, err = w.releaseFieldsExcept(ctx, live, func(path fieldpath.Path) bool { return !w.child.Operator.Digests.HasField(path) })
-	}
-	if err == nil {
-		w.Leave(left)
-	}
-	return err
-}
-
-// releaseAdded removes the fields that our apply added. All other fields belong to an entry of updates
-// meanwhile: the API server removes a struct together with its fields if nobody owns any of them.
-func (w Withdrawal) releaseAdded(ctx context.Context, after client.Object, added *fieldpath.Set) (client.Object, error) {
-	isKept := func(path fieldpath.Path) bool { return !added.Has(path) }
-	left, err := w.releaseRest(ctx, after, func(live client.Object) *managedfields.Patch {
-		p := managedfields.NewPatch(live)
-		if at := managedfields.Find(live, w.child.Operator.FieldOwner, metav1.ManagedFieldsOperationApply); at >= 0 {
-			updates := managedfields.Entries(live)[at]
-			updates.Operation = metav1.ManagedFieldsOperationUpdate
-			kept, _ := managedfields.Split(w.child.Operator.Fields(live), isKept)
-			p.Move(kept, at, &updates)
-		}
-		return p
-	})
-	if err != nil {
-		return nil, err
-	}
-	return w.server.PatchEntries(ctx, fault.Releasing, left, func(live client.Object) *managedfields.Patch {
-		return w.child.Operator.Disown(live, metav1.ManagedFieldsOperationUpdate, func(fieldpath.Path) bool { return true })
-	})
-}
-
-// holds reports whether obj has a value at path, as far as its Go type has the field.
-func holds(obj client.Object, path fieldpath.Path) bool {
-	steps := managedfields.Steps(path)
-	depth, err := delta.Specifies(obj, steps)
-	return err != nil || depth == len(steps)
 }
 
 func isContent(path fieldpath.Path) bool { return !managedfields.IsAt(path, []string{"metadata"}) }
