@@ -24,7 +24,8 @@ type provenance struct {
 // provenanceOf finds out whether live is ours. An object that another owner controls is not. Otherwise the first of these decides:
 //
 //   - Our digest shows that live is ours, and whether we created live.
-//   - The last answer of the API server was about live, which has lost its digest.
+//   - The last answer of the API server was about live, which has lost its digest, or about live for a deleted owner of the same
+//     kind and name: then it counts as adopted.
 //   - We have applied fields of live: it counts as adopted.
 //   - The wanted owner controls live, and no other program applied that reference: an earlier version of the operator wrote live.
 func (p *pass) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {

@@ -63,7 +63,7 @@ func newFakeFixture(t *testing.T, k kindCase, namespace string) *fixture {
 	t.Helper()
 	c := ensuretest.NewClient(scheme)
 	f := &fixture{
-		kindCase: k, t: t, ctx: t.Context(), admin: c.Unwrap(), namespace: namespace, childNamespace: namespace,
+		kindCase: k, t: t, ctx: t.Context(), admin: c.Unwrap(), clock: &offsetClock{}, namespace: namespace, childNamespace: namespace,
 		access: access{client: c, reader: c.APIReader()},
 	}
 	if k.rename != nil {
@@ -182,6 +182,7 @@ func (f *fixture) reasonOf(err error) string {
 // changed records the effect of an update by the admin.
 func (f *fixture) changed(step string, change edit) observation {
 	f.t.Helper()
+	f.clock.ahead += editInterval
 	return f.written(step, func(obj client.Object) error {
 		change.do(obj)
 		return f.admin.Update(f.ctx, obj, client.FieldOwner("kubectl-edit"))
