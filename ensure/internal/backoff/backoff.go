@@ -23,7 +23,8 @@ const (
 	// freeRaces are the conflicts in a row after which a call is sent again at once.
 	freeRaces = 2
 
-	// maxChanges are how often a call may fail with other inputs than before, within window. Then the wait holds for all.
+	// maxChanges are how often a call may fail with other inputs than before, within window. Then the wait holds for all, until
+	// a call succeeds.
 	maxChanges = 20
 	window     = 2 * time.Minute
 )
@@ -35,7 +36,7 @@ type Key struct {
 	Call  string
 }
 
-// Inputs are what a call begins with. A call with other inputs than the one that failed does not wait.
+// Inputs are what a call begins with. A call with other inputs than the one that failed does not wait, until too many failed.
 type Inputs struct {
 	Digest     string // of the desired state
 	Allowed    any    // the writes that the caller allows: a comparable value
@@ -50,10 +51,12 @@ type Attempt struct {
 	Err   error
 	Count int // of failures in a row; zero if Err was found without a request
 
-	inputs  Inputs
-	at      time.Time
-	wait    time.Duration
-	changes []time.Time // of the inputs, from one failure to the next
+	inputs   Inputs
+	at       time.Time
+	isRace   bool
+	wait     time.Duration
+	changes  []time.Time // of the inputs, from one failure to the next, within window
+	isForAll bool        // the wait holds for other inputs, too
 }
 
 // A Failure is a call that failed after it sent requests.
@@ -75,13 +78,13 @@ func NewTable(entries int) *Table {
 	return &Table{Table: lru.New[Key, Attempt](entries)}
 }
 
-// Counts reports whether the attempt says how a call with these inputs ends: it had the same, or the inputs changed with
-// too many failures. An attempt is forgotten in the end.
+// Counts reports whether the attempt says how a call with these inputs ends: it had the same, or its wait holds for all. An
+// attempt is forgotten in the end.
 func (a Attempt) Counts(inputs Inputs, now time.Time) bool {
 	if a.Err == nil || now.Sub(a.at) > a.wait+longestWait {
 		return false
 	}
-	return a.inputs == inputs || len(recent(a.changes, now)) >= maxChanges
+	return a.inputs == inputs || a.isForAll
 }
 
 // Left returns how long the call is answered with this attempt.
@@ -90,10 +93,15 @@ func (a Attempt) Left(now time.Time) time.Duration { return a.at.Add(a.wait).Sub
 // NoteRepeat notes an error that was found without a request, and reports whether it is the error of
 // the last attempt.
 func (t *Table) NoteRepeat(key Key, inputs Inputs, err error, now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	known, _ := t.Get(key)
+	if known.inputs != inputs && known.Left(now) > 0 {
+		return false // another call waits
+	}
 	isSame := known.Counts(inputs, now) && known.Err.Error() == err.Error()
 	if !isSame || known.Count > 0 {
-		t.Set(key, Attempt{inputs: inputs, Err: err, at: now})
+		t.Set(key, Attempt{inputs: inputs, Err: err, at: now, changes: known.changes})
 	}
 	return isSame
 }
@@ -108,13 +116,16 @@ func (t *Table) NoteFailure(key Key, inputs Inputs, failure Failure, before *Att
 	if counts && (before == nil || known.at.After(before.at)) {
 		return known.wait
 	}
-	next := Attempt{inputs: inputs, Err: failure.Err, at: now, Count: 1, changes: recent(known.changes, now)}
+	next := Attempt{
+		inputs: inputs, Err: failure.Err, at: now, Count: 1, isRace: failure.IsRace, changes: recent(known.changes, now),
+	}
 	if ok && known.inputs != inputs {
 		next.changes = append(next.changes, now)
 	}
-	if counts {
+	if counts && known.isRace == next.isRace {
 		next.Count += known.Count
 	}
+	next.isForAll = counts && known.isForAll || len(next.changes) >= maxChanges
 	next.wait = failure.wait(next.Count)
 	t.Set(key, next)
 	return next.wait

@@ -83,14 +83,30 @@ func TestTooManyChangesOfInputs(t *testing.T) {
 		require.Equal(t, time.Duration(seconds)*time.Second, fail(table, in, &known, now))
 	}
 	known, in := next()
-	require.False(t, known.Counts(in, now.Add(2*time.Minute)), "the changes are too old")
+	require.True(t, known.Counts(in, now.Add(4*time.Minute)), "until a call succeeds")
+	require.False(t, known.Counts(in, now.Add(time.Hour)), "it is too old")
+}
+
+// An error that is found without a request ends no wait of another call.
+func TestARepeatKeepsTheWaitOfAnotherCall(t *testing.T) {
+	table := backoff.NewTable(1)
+	fail(table, v1, nil, start)
+	require.False(t, table.NoteRepeat(backoff.Key{}, v2, errors.New("foreign"), start.Add(time.Second)))
+	known, _ := table.Get(backoff.Key{})
+	require.True(t, known.Counts(v1, start.Add(time.Second)))
+	require.Equal(t, 4*time.Second, known.Left(start.Add(time.Second)))
 }
 
 // The first two conflicts in a row are no reason to wait: the cache is about to show why.
 func TestConflicts(t *testing.T) {
 	table := backoff.NewTable(1)
+	before := backoff.Attempt{}
+	for range 3 {
+		fail(table, v1, &before, start)
+		before, _ = table.Get(backoff.Key{})
+	}
 	for _, seconds := range []int{0, 0, 5, 10, 20} {
-		before, _ := table.Get(backoff.Key{})
+		before, _ = table.Get(backoff.Key{})
 		wait := table.NoteFailure(backoff.Key{}, v1, backoff.Failure{Err: errRefused, Requests: 1, IsRace: true}, &before, start)
 		require.Equal(t, time.Duration(seconds)*time.Second, wait)
 	}

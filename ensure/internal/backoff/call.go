@@ -102,7 +102,7 @@ func (c *Call) forget(requests int) {
 		return
 	}
 	failed, now := known.inputs, c.inputs()
-	if requests > 0 || failed.Digest == now.Digest && failed.Allowed == now.Allowed {
+	if requests > 0 || failed.Digest == now.Digest && failed.Allowed == now.Allowed && failed.Handover == now.Handover {
 		c.Table.Remove(c.key())
 	}
 }

@@ -63,6 +63,7 @@ type write struct {
 	at     time.Time
 	digest string
 	paths  []string // that the write changed, as far as the writer saw
+	rival  string   // that had changed the paths, for a revert; empty if not known
 }
 
 // isOver reports whether nothing counts any longer.
@@ -81,14 +82,27 @@ func (c *contest) revert(digest string, paths []string, rival string, now time.T
 		c.prolong([]write{{paths: paths}}, now)
 		return true
 	}
-	c.digest, c.betweenCallers, c.rival = digest, false, cmp.Or(rival, c.rival)
-	c.reverts = slices.DeleteFunc(c.reverts, func(w write) bool { return now.Sub(w.at) >= window })
-	c.reverts = append(c.reverts, write{at: now, paths: paths})
+	c.digest = digest
+	c.reverts = append(c.recentReverts(now), write{at: now, paths: paths, rival: rival})
 	if len(c.reverts) < maxReverts {
 		return false
 	}
+	c.betweenCallers, c.paused, c.paths, c.rival = false, 0, nil, rivalOf(c.reverts)
 	c.prolong(c.reverts, now)
 	return true
+}
+
+// recentReverts returns the reverts that count.
+func (c *contest) recentReverts(now time.Time) []write {
+	return slices.DeleteFunc(c.reverts, func(w write) bool { return now.Sub(w.at) >= window })
+}
+
+// rivalOf returns the latest rival of reverts that is known.
+func rivalOf(reverts []write) (rival string) {
+	for _, revert := range reverts {
+		rival = cmp.Or(revert.rival, rival)
+	}
+	return rival
 }
 
 // meet notes that a call wants a desired state. If the latest state stood for shortLived before a call wanted another one, that
@@ -155,7 +169,7 @@ func (c *contest) hasWritten(digest string) bool {
 }
 
 // pause ends the wait.
-func (c *contest) pause() { c.wait, c.paused = 0, max(c.wait, c.paused) }
+func (c *contest) pause() { c.wait, c.paused, c.isDisputed = 0, max(c.wait, c.paused), false }
 
 // prolong begins the wait, or doubles the one so far, and adds the paths of lost writes to the contested ones.
 func (c *contest) prolong(lost []write, now time.Time) {

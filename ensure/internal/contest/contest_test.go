@@ -237,8 +237,13 @@ func TestVerdicts(t *testing.T) {
 		"another desired state": {
 			"it may be what the rival wants", []step{contend, wants("red"), tries}, none,
 		},
-		"the next generation of the owner": {
-			"its user may have ended it", []step{generation(1), contend, generation(2), tries}, none,
+		"reverts for different generations of the owner": {
+			"they are reverts all the same",
+			[]step{times(4, generation(1), revert), generation(2), revert},
+			begun(contested(10 * time.Second)),
+		},
+		"four reverts and a deletion": {
+			"it is not deleted again and again", []step{times(4, revert), recreates}, begun(contested(10 * time.Second)),
 		},
 		"ten minutes after the last try": {
 			"nobody takes part any longer", []step{contend, wait(10 * time.Minute), tries}, none,
@@ -344,8 +349,29 @@ func TestVerdicts(t *testing.T) {
 			[]step{alternate, wait(20 * time.Second), findsUnchanged, wait(5 * time.Second), takes("blue"), takes("red")},
 			begun(by(another, contested(20*time.Second))),
 		},
-		"a revert by others, after a kept state": {
-			"it is counted by itself", []step{alternate, wait(20 * time.Second), findsUnchanged, times(4, revert)}, none,
+		"reverts by others, after a kept state": {
+			"they are counted by themselves", []step{alternate, wait(20 * time.Second), findsUnchanged, times(4, revert)}, none,
+		},
+		"the fifth revert by others, after a kept state": {
+			"that is a contest of its own",
+			[]step{alternate, wait(20 * time.Second), findsUnchanged, times(5, reverts("helm", "data[shape]"))},
+			begun(over("apply", by("helm", contested(10*time.Second)), "data[shape]")),
+		},
+		"a revert by others between a kept state and one that is replaced at once": {
+			"the contest goes on",
+			[]step{
+				alternate, wait(20 * time.Second), findsUnchanged, revert,
+				wait(5 * time.Second), takes("blue"), revert, takes("red"),
+			},
+			begun(by(another, contested(20*time.Second))),
+		},
+		"another state that was refused, long before the next one": {
+			"the state that was live stood",
+			[]step{
+				alternate, wait(time.Second), both(wants("blue"), tries), wait(20 * time.Second), both(wants("red"), findsUnchanged),
+				wait(time.Minute), takes("green"),
+			},
+			none,
 		},
 		"a kept state in a contest between callers": {
 			"one of them gave way", []step{alternate, wait(20 * time.Second), findsUnchanged}, none,
@@ -453,6 +479,10 @@ func TestTheRivalIsAskedForBeforeAContest(t *testing.T) {
 	require.True(t, s.table.NeedsRival(s.call))
 	unknown(s)
 	require.False(t, s.table.NeedsRival(s.call), "the contest has begun")
+
+	s = newScene()
+	times(4, unknown, wait(35*time.Second))(s)
+	require.False(t, s.table.NeedsRival(s.call), "the first revert is too old to count")
 
 	s = newScene()
 	times(4, revert)(s)

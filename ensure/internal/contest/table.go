@@ -6,8 +6,8 @@
 // process, if none of them stood for five seconds. Nothing is written for ten seconds then. After that, each write doubles the
 // wait, up to five minutes. A contest with others ends with another desired state, and once a write stood for twice the wait.
 // A contest between callers pauses then, and once a state stood for five seconds before a call wanted another one; it goes on
-// with the next state that stands for less. Each contest ends with the next generation of the owner, and ten minutes after the
-// last try.
+// with the next state that stands for less, and ends with the next generation of the owner. Each contest ends ten minutes after
+// the last try.
 package contest
 
 import (
@@ -138,7 +138,11 @@ func (t *Table) NeedsRival(call Call) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.get(call)
-	return c != nil && c.wait == 0 && c.rival == "" && len(c.reverts) == maxReverts-1
+	if c == nil || c.wait > 0 {
+		return false
+	}
+	c.reverts = c.recentReverts(call.Now)
+	return len(c.reverts) == maxReverts-1 && rivalOf(c.reverts) == ""
 }
 
 // during returns the verdict of judge if a contest is on, and else none.
@@ -171,17 +175,25 @@ func (t *Table) count(call Call, add func(*contest) bool) Verdict {
 	return c.verdict(call, c.wait, !wasOn)
 }
 
-// get returns what counts for a child, nil if there is nothing. What others revert is counted anew for another desired state.
+// get returns what counts for a child, nil if there is nothing. What others revert is counted anew for another desired state,
+// and the states of callers for another generation of the owner.
 // The caller holds the lock.
 func (t *Table) get(call Call) *contest {
 	c, ok := t.contests.Get(call.Child)
 	switch {
 	case !ok:
 		return nil
-	case c.isOver(call.Now), call.Owner.isAfter(c.owner):
+	case c.isOver(call.Now), c.betweenCallers && call.Owner.isAfter(c.owner):
 		t.contests.Remove(call.Child)
 		return nil
-	case !c.betweenCallers && c.digest != call.Digest:
+	case call.Owner.isAfter(c.owner):
+		c.owner, c.states = call.Owner, nil
+	}
+	switch {
+	case c.digest == call.Digest:
+	case c.betweenCallers:
+		c.digest, c.reverts = call.Digest, nil
+	default:
 		*c = contest{owner: c.owner, digest: call.Digest, states: c.states, isDisputed: c.isDisputed, wrote: c.wrote}
 	}
 	return c

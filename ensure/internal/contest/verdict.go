@@ -30,7 +30,7 @@ func (c *contest) verdict(call Call, wait time.Duration, begins bool) Verdict {
 	switch {
 	case c.betweenCallers && call.Digest == Absent:
 		v.Operation = "delete"
-	case c.betweenCallers && len(v.Paths) == 0, !c.betweenCallers && len(v.Paths) < len(c.paths):
+	case len(v.Paths) == 0:
 		v.Operation = "create"
 	}
 	return v

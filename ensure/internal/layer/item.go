@@ -5,9 +5,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // An Item is a label, an annotation, a finalizer or an owner reference: several managers have such
@@ -73,14 +70,6 @@ func ItemsOf(obj metav1.Object) (all Items) {
 func (all Items) Has(path string) bool {
 	found, ok := ItemAt(path)
 	return ok && slices.Contains(all, found)
-}
-
-// HasField reports whether a path of managed fields leads to one of the items.
-func (all Items) HasField(path fieldpath.Path) bool {
-	if len(path) != 3 || !managedfields.IsAt(path, []string{"metadata"}) || path[1].FieldName == nil || path[2].FieldName == nil {
-		return false
-	}
-	return slices.Contains(all, Item{Member: *path[1].FieldName, Key: *path[2].FieldName})
 }
 
 // Without returns paths without those of the items, unless there is no other.
