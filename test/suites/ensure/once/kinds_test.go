@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -109,7 +111,8 @@ func TestRecreateKeepsThePassword(t *testing.T) {
 	for name, show := range cacheViews {
 		for _, slow := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, slow %v", name, slow), func(t *testing.T) {
-				f := newFixture(t, show)
+				f, clock := newFixture(t, show), clocktesting.NewFakePassiveClock(time.Now())
+				f.ensurer = ensure.New(f.client, f.client.Client, fieldOwner, ensure.WithClock(clock))
 				once := ensure.Once("data[password]", "data[cookie]", "data[token]")
 				typed := func(user, kind string) client.Object {
 					secret := f.secret(user).(*corev1.Secret)
@@ -125,6 +128,7 @@ func TestRecreateKeepsThePassword(t *testing.T) {
 					_, err := f.ensure(typed("owner", "example.com/b"), once, recreate)
 					require.ErrorIs(t, err, ensure.ErrTerminating)
 					f.patch(`{"metadata": {"finalizers": null}}`)
+					clock.SetTime(clock.Now().Add(time.Minute)) // a cache that shows nothing does not show that it is gone
 				}
 				f.mustEnsure(ensure.Recreated, typed("owner", "example.com/b"), once, recreate)
 				require.Equal(t, map[string]string{
