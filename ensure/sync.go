@@ -67,7 +67,7 @@ func (p *pass) confirm(live client.Object) {
 }
 
 // compareWithAnswer reports whether live has the content and the metadata of the last answer of the API
-// server, and remembers the version that has. So a webhook that changes desired, or even its metadata and digest, costs no
+// server, and remembers its version then. So a webhook that changes desired, or even its metadata and digest, costs no
 // request.
 func (p *pass) compareWithAnswer(live client.Object, known memory.Record) bool {
 	if known.Digest != p.child.Digest {

@@ -83,7 +83,8 @@ func (c *contest) revert(digest string, paths []string, rival string, now time.T
 		return true
 	}
 	c.digest = digest
-	c.reverts = append(c.recentReverts(now), write{at: now, paths: paths, rival: rival})
+	c.expire(now)
+	c.reverts = append(c.reverts, write{at: now, paths: paths, rival: rival})
 	if len(c.reverts) < maxReverts {
 		return false
 	}
@@ -92,9 +93,9 @@ func (c *contest) revert(digest string, paths []string, rival string, now time.T
 	return true
 }
 
-// recentReverts returns the reverts that count.
-func (c *contest) recentReverts(now time.Time) []write {
-	return slices.DeleteFunc(c.reverts, func(w write) bool { return now.Sub(w.at) >= window })
+// expire forgets reverts that are too old to count.
+func (c *contest) expire(now time.Time) {
+	c.reverts = slices.DeleteFunc(c.reverts, func(w write) bool { return now.Sub(w.at) >= window })
 }
 
 // rivalOf returns the latest rival of reverts that is known.

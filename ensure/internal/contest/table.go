@@ -6,8 +6,7 @@
 // process, if none of them stood for five seconds. Nothing is written for ten seconds then. After that, each write doubles the
 // wait, up to five minutes. A contest with others ends with another desired state, and once a write stood for twice the wait.
 // A contest between callers pauses then, and once a state stood for five seconds before a call wanted another one; it goes on
-// with the next state that stands for less, and ends with the next generation of the owner. Each contest ends ten minutes after
-// the last try.
+// with the next state that stands for less, and ends with the owner's next generation. Each ends ten minutes after the last try.
 package contest
 
 import (
@@ -141,7 +140,7 @@ func (t *Table) NeedsRival(call Call) bool {
 	if c == nil || c.wait > 0 {
 		return false
 	}
-	c.reverts = c.recentReverts(call.Now)
+	c.expire(call.Now)
 	return len(c.reverts) == maxReverts-1 && rivalOf(c.reverts) == ""
 }
 
@@ -165,7 +164,7 @@ func (t *Table) count(call Call, add func(*contest) bool) Verdict {
 	defer t.mu.Unlock()
 	c := t.get(call)
 	if c == nil {
-		c = &contest{owner: call.Owner, digest: call.Digest, wrote: call.Now}
+		c = &contest{owner: call.Owner, digest: call.Digest}
 		t.contests.Set(call.Child, c)
 	}
 	wasOn := c.wait > 0

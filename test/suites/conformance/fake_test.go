@@ -13,6 +13,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/test/harness/offset"
 )
 
 // An observation is the result of a step of a child's life.
@@ -63,7 +64,7 @@ func newFakeFixture(t *testing.T, k kindCase, namespace string) *fixture {
 	t.Helper()
 	c := ensuretest.NewClient(scheme)
 	f := &fixture{
-		kindCase: k, t: t, ctx: t.Context(), admin: c.Unwrap(), clock: &offsetClock{}, namespace: namespace, childNamespace: namespace,
+		kindCase: k, t: t, ctx: t.Context(), admin: c.Unwrap(), clock: &offset.Clock{}, namespace: namespace, childNamespace: namespace,
 		access: access{client: c, reader: c.APIReader()},
 	}
 	if k.rename != nil {
@@ -182,7 +183,7 @@ func (f *fixture) reasonOf(err error) string {
 // changed records the effect of an update by the admin.
 func (f *fixture) changed(step string, change edit) observation {
 	f.t.Helper()
-	f.clock.ahead += editInterval
+	f.clock.Advance(editInterval)
 	return f.written(step, func(obj client.Object) error {
 		change.do(obj)
 		return f.admin.Update(f.ctx, obj, client.FieldOwner("kubectl-edit"))

@@ -20,13 +20,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/harness/await"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/offset"
 )
 
 const (
@@ -50,10 +50,10 @@ type fixture struct {
 	access         access // the operator's
 	admin          client.Client
 	ensurer        *ensure.Ensurer
-	clock          *offsetClock // the operator's
-	namespace      string       // the test's
-	childNamespace string       // the child's: likewise, or none
-	resource       string       // the child's kind, as requests name it
+	clock          *offset.Clock // the operator's
+	namespace      string        // the test's
+	childNamespace string        // the child's: likewise, or none
+	resource       string        // the child's kind, as requests name it
 	owner          client.Object
 	otherOwner     client.Object
 }
@@ -62,7 +62,7 @@ func newFixture(t *testing.T, a access, k kindCase) *fixture {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
-	f := &fixture{kindCase: k, t: t, ctx: ctx, access: a, admin: admin, clock: &offsetClock{}, namespace: shared.Namespace(t)}
+	f := &fixture{kindCase: k, t: t, ctx: ctx, access: a, admin: admin, clock: &offset.Clock{}, namespace: shared.Namespace(t)}
 	f.childNamespace = f.namespace
 	if k.rename != nil {
 		f.childNamespace = ""
@@ -122,16 +122,6 @@ func (f *fixture) createForeign(owners ...metav1.OwnerReference) {
 func (f *fixture) restart() {
 	f.ensurer = ensure.New(f.access.client, f.access.reader, fieldOwner, ensure.WithClock(f.clock))
 }
-
-// An offsetClock runs at the speed of the real clock, ahead of the real time.
-type offsetClock struct {
-	clock.RealClock
-	ahead time.Duration
-}
-
-func (c *offsetClock) Now() time.Time { return c.RealClock.Now().Add(c.ahead) }
-
-func (c *offsetClock) Since(since time.Time) time.Duration { return c.Now().Sub(since) }
 
 // editInterval is what the operator's clock shows between two edits: five of them within two minutes would be a contest.
 const editInterval = 40 * time.Second
@@ -307,7 +297,7 @@ func (f *fixture) empty() client.Object {
 // change, and returns the object.
 func (f *fixture) edit(change edit) client.Object {
 	f.t.Helper()
-	f.clock.ahead += editInterval
+	f.clock.Advance(editInterval)
 	before := f.live()
 	after := before.DeepCopyObject().(client.Object)
 	change.do(after)

@@ -80,7 +80,7 @@ func TestRaces(t *testing.T) {
 			t.Log("deleted again and again: a conflict, to be retried soon")
 			f.awaitControllers()
 			f.delete()
-			f.clock.ahead += time.Minute // the cache did not show the stranger's, so that the back-off goes on
+			f.clock.Advance(time.Minute) // the cache did not show the stranger's, so that the back-off goes on
 			f.pass()
 			f.settle()
 			f.edit(f.drift())

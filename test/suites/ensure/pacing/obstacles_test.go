@@ -46,8 +46,8 @@ var obstacles = []obstacle{
 		require.NoError(f.t, f.admin.Create(f.t.Context(), foreign))
 	}},
 	{name: "Hidden", reason: "Hidden", caching: hideDeployments, after: func(f *fixture) {
-		f.awaitPass()                               // it finds that the cache does not show the Deployment
-		f.clock.ahead.Store(int64(2 * time.Minute)) // a cache that lags for less is no error
+		f.awaitPass()                    // it finds that the cache does not show the Deployment
+		f.clock.Advance(2 * time.Minute) // a cache that lags for less is no error
 	}},
 	{name: "a filtered cache as the server", reason: "Conflict", caching: hideDeployments, isReader: true},
 	{name: "Invalid", reason: "Invalid", before: func(f *fixture) { f.site.Spec.Replicas = -1 }},

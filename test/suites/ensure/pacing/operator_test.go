@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -28,6 +26,7 @@ import (
 	"github.com/trueup-go/trueup/predicates"
 	"github.com/trueup-go/trueup/status"
 	"github.com/trueup-go/trueup/status/readiness"
+	"github.com/trueup-go/trueup/test/harness/offset"
 )
 
 // An operator is the README's, but for a second child, a ConfigMap, that never meets an obstacle.
@@ -40,7 +39,7 @@ type operator struct {
 	options func(site *Website) []ensure.Option
 	// ignoresOwnerDeletion leaves out the check for an owner that is being deleted.
 	ignoresOwnerDeletion bool
-	clock                *offsetClock
+	clock                *offset.Clock
 
 	passes atomic.Int64
 	last   atomic.Pointer[error]
@@ -157,13 +156,3 @@ func (o *operator) start(t *testing.T, cluster *rest.Config, caching cache.Optio
 	_, err = mgr.GetClient().IsObjectNamespaced(&appsv1.Deployment{}) // asks once what kinds there are
 	require.NoError(t, err)
 }
-
-// An offsetClock runs at the speed of the real clock, ahead of the real time.
-type offsetClock struct {
-	clock.RealClock
-	ahead atomic.Int64
-}
-
-func (c *offsetClock) Now() time.Time { return c.RealClock.Now().Add(time.Duration(c.ahead.Load())) }
-
-func (c *offsetClock) Since(since time.Time) time.Duration { return c.Now().Sub(since) }

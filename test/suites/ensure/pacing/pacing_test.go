@@ -19,6 +19,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/offset"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
@@ -81,7 +82,7 @@ func newFixture(t *testing.T, obstacle obstacle) *fixture {
 	admin, err := client.New(program.Config(shared, "user in "+namespace), client.Options{Scheme: newScheme(t)})
 	require.NoError(t, err)
 	f := &fixture{
-		operator: &operator{clock: &offsetClock{}}, t: t, name: "operator in " + namespace, namespace: namespace, admin: admin,
+		operator: &operator{clock: &offset.Clock{}}, t: t, name: "operator in " + namespace, namespace: namespace, admin: admin,
 		site: &Website{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"},
 			Spec:       WebsiteSpec{Image: "nginx:1.29", Replicas: 1},
