@@ -180,7 +180,8 @@ func (r *round) reconcileUntilQuiet() ([]ensure.Change, error) {
 		res, err := r.pass()
 		r.logf("pass: %s %v stale: %t, %d requests, %s", res.Operation, res.Changes, res.Stale, r.operator.requests-asked, explain(err))
 		changes = append(changes, res.Changes...)
-		if r.operator.requests == asked && !res.Stale && r.operator.laggedReads == 0 {
+		isFinal := !errors.Is(err, ensure.ErrAPI) // else the call is sent again later
+		if r.operator.requests == asked && isFinal && !res.Stale && r.operator.laggedReads == 0 {
 			quiet++
 		} else {
 			quiet = 0
