@@ -160,13 +160,6 @@ func (p *pass) findProvenance(ctx context.Context, live client.Object, known *si
 		return claim.live, nil
 	}
 	p.isOurs, p.applier.IsAdopted = claim.ours, claim.adopted
-	if !claim.ours {
-		isOurs, err := p.isMadeByUs(ctx, live)
-		if err != nil {
-			return nil, err
-		}
-		p.applier.IsAdopted = !isOurs
-	}
 	known.isHidden, known.isStale = p.noteHidden(live), p.server.IsStale(live, p.ensurer.clock.Now())
 	return claim.live, nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -152,6 +151,13 @@ func TestObjectLeavesWhatIsNotOurs(t *testing.T) {
 			"two controllers cannot be", func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{other} },
 			faithful, owned, `it is controlled by Boss "boss"`, nil,
 		},
+		"a copy of a child, with the digest": {
+			"we have applied none of its fields", func(o *corev1.ConfigMap) {
+				o.Annotations = map[string]string{digestKey: "v1-x"}
+				o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl-create", metav1.ManagedFieldsOperationUpdate)}
+			},
+			faithful, nil, "nothing shows that it was created by shop-operator", nil,
+		},
 		"controlled by another in spite of our digest": {
 			"the controller decides", func(o *corev1.ConfigMap) {
 				o.OwnerReferences = []metav1.OwnerReference{other}
@@ -285,38 +291,4 @@ func TestObjectLeavesAloneWhatIsGoing(t *testing.T) {
 
 	s.edit(t, going, `{"metadata":{"finalizers":null}}`)
 	require.Equal(t, ensure.Created, mustEnsure(t, e, changed).Operation)
-}
-
-// TestObjectRemembersWhatItMadeForAnOwnerOfThatName: somebody replaced the child without a trace, and
-// the owner was deleted and created again before the child was put right.
-func TestObjectRemembersWhatItMadeForAnOwnerOfThatName(t *testing.T) {
-	traceless := func(live client.Object) client.Object {
-		live.SetOwnerReferences(nil)
-		live.SetAnnotations(nil)
-		live.SetManagedFields([]metav1.ManagedFieldsEntry{entry("kubectl-replace", metav1.ManagedFieldsOperationUpdate)})
-		return live
-	}
-	for name, tc := range map[string]struct {
-		owner, uid string
-		want       error
-	}{
-		"created again": {"shop", "uid-of-another-shop", nil},
-		"another":       {"market", "uid-of-market", ensure.ErrForeign},
-	} {
-		t.Run(name, func(t *testing.T) {
-			owner := shop()
-			owner.Name, owner.UID = tc.owner, types.UID(tc.uid)
-			s, show := newServer(owner), view(faithful)
-			e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner)
-			mustEnsure(t, e, configMap(), ensure.ControlledBy(shop()))
-			s.edit(t, configMap(), `{"metadata":{"annotations":null,"ownerReferences":null}}`)
-
-			show = traceless
-			_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(owner))
-			require.ErrorIs(t, err, tc.want)
-			if tc.want == nil {
-				require.Equal(t, owner.UID, metav1.GetControllerOf(live(t, s, configMap())).UID)
-			}
-		})
-	}
 }

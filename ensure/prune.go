@@ -17,7 +17,6 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
-	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/object"
@@ -218,12 +217,9 @@ func (r *removal) isMember(live client.Object) bool {
 		return false
 	}
 	operator := r.pass.child.Operator
-	return slices.ContainsFunc(operator.Names(), func(name string) bool {
-		digest := cmp.Or(operator.Store.Get(live), hash.DefaultStore(name).Get(live))
-		isAdopted := strings.HasPrefix(digest, layer.AdoptedMark)
-		mayGo := name == operator.FieldOwner || !isAdopted || r.pass.options.deleteAdopted
-		return digest != "" && mayGo && !managedfields.IsDisowned(live, name)
-	})
+	digest, isAdopted := operator.Find(live)
+	mayGo := !isAdopted || r.pass.options.deleteAdopted || !managedfields.IsDisowned(live, operator.FieldOwner)
+	return digest != "" && mayGo
 }
 
 // removeMember deletes live, unless live is no member any more: then the outcome is Unchanged.

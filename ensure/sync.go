@@ -50,7 +50,7 @@ func (p *pass) confirm(live client.Object) {
 	if !ok || p.child.DryRun { // nothing was stored
 		return
 	}
-	p.server.Memory.Applied.Set(p.child.ID(), memory.Applied{Digest: p.child.Digest, UID: live.GetUID(), Owner: p.child.ControllerName()})
+	p.server.Memory.Applied.Set(p.child.ID(), memory.Applied{Digest: p.child.Digest, UID: live.GetUID()})
 	p.server.Memory.Confirm(p.child.OwnedID(), memory.Record{
 		UID:      live.GetUID(),
 		Digest:   p.child.Digest,

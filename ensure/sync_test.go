@@ -204,10 +204,6 @@ func TestARestartAsksOnlyIfSomebodyWroteSince(t *testing.T) {
 			"nothing to compare with",
 			alone(func(own *metav1.ManagedFieldsEntry) { own.Time = nil }), asked,
 		},
-		"our entry gone": {
-			"somebody took our fields over",
-			alone(func(own *metav1.ManagedFieldsEntry) { own.Manager = "other" }), asked,
-		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

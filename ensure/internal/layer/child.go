@@ -81,14 +81,6 @@ func (c *Child) IsWanted(controller *metav1.OwnerReference) bool {
 	return c.Controller != nil && SameOwner(*controller, *c.Controller)
 }
 
-// ControllerName returns kind and name of the controller that desired names; empty if there is none.
-func (c *Child) ControllerName() string {
-	if c.Controller == nil {
-		return ""
-	}
-	return c.Controller.Kind + " " + c.Controller.Name
-}
-
 // SameOwner compares by UID; the fake client gives none, so there names must do.
 func SameOwner(a, b metav1.OwnerReference) bool {
 	if a.UID != "" || b.UID != "" {

@@ -1,6 +1,7 @@
 package layer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -81,18 +82,26 @@ func (o *Operator) HasNote(live client.Object) bool {
 	return strings.Contains(o.Store.Get(live), noteMark)
 }
 
+// HasApplied reports whether the operator, now or by a former name, has applied fields of obj.
+func (o *Operator) HasApplied(obj metav1.Object) bool {
+	hasApplied := func(name string) bool { return managedfields.Applied(obj, name) != nil }
+	return hasApplied(o.FieldOwner) || slices.ContainsFunc(o.Former, hasApplied)
+}
+
 // Find returns the digest that shows live to be ours, and whether live was adopted. The digest may be in an annotation of a
-// former field owner, or in the default annotation if the digest has another store now.
+// former field owner, or in the default annotation if the digest has another store now. The digest of an object that we have
+// applied no fields of is a copy: then Find returns none, and that live counts as adopted.
 func (o *Operator) Find(live client.Object) (digest string, isAdopted bool) {
-	if value := o.Store.Get(live); value != "" {
-		return parseStored(value)
-	}
-	for _, name := range o.Names() {
-		if value := hash.DefaultStore(name).Get(live); value != "" {
-			return parseStored(value)
+	value := o.Store.Get(live)
+	if value == "" {
+		for _, name := range o.Names() {
+			value = cmp.Or(value, hash.DefaultStore(name).Get(live))
 		}
 	}
-	return "", false
+	if value != "" && managedfields.HasAny(live) && !o.HasApplied(live) {
+		return "", true
+	}
+	return parseStored(value)
 }
 
 // Names returns the field owner and its former names.

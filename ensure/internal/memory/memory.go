@@ -78,7 +78,6 @@ type Handover struct {
 type Applied struct {
 	Digest string
 	UID    types.UID // of the live object
-	Owner  string    // kind and name of the controller; empty if there is none
 }
 
 // A Snapshot changes when somebody changes the content of an object, or which labels, annotations, finalizers and owners
