@@ -294,10 +294,7 @@ func (h Handover) loadFields(ctx context.Context) error {
 // CheckSecret refuses the first apply to a Secret that changes data.
 func (h Handover) CheckSecret(live client.Object) error {
 	stored, _ := h.child.Operator.Find(live)
-	hasApplied := slices.ContainsFunc(h.child.Operator.Names(), func(name string) bool {
-		return managedfields.Applied(live, name) != nil
-	})
-	if hasApplied || h.server.IsRemembered(live) || stored != "" {
+	if h.child.Operator.HasApplied(live) || h.server.IsRemembered(live) || stored != "" {
 		return nil
 	}
 	found, err := delta.Values(live)
