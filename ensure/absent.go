@@ -59,7 +59,7 @@ import (
 //	return err
 //
 // Result.Live is the last copy of the object that was read, and nil if the object is gone.
-func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...Option) (Result[T], error) {
+func Absent[T client.Object](ctx context.Context, e *Ensurer, obj T, opts ...AbsentOption) (Result[T], error) {
 	r, err := e.newRemoval(obj, resolve(opts))
 	if err != nil {
 		return Result[T]{}, published(err)
@@ -85,9 +85,6 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	c := &p.child
 	if obj.GetName() == "" {
 		return nil, c.Subject.Refuse("metadata.name", "is required")
-	}
-	if err := o.checkForAbsent(&c.Subject); err != nil {
-		return nil, err
 	}
 	if err := place(c, obj); err != nil {
 		return nil, err

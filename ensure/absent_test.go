@@ -17,7 +17,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-func mustBeAbsent[T client.Object](t *testing.T, e *ensure.Ensurer, obj T, opts ...ensure.Option) ensure.Result[T] {
+func mustBeAbsent[T client.Object](t *testing.T, e *ensure.Ensurer, obj T, opts ...ensure.AbsentOption) ensure.Result[T] {
 	t.Helper()
 	result, err := ensure.Absent(t.Context(), e, obj, opts...)
 	require.NoError(t, err)
@@ -129,13 +129,13 @@ func TestAbsentLeavesWhatIsNotOurs(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		live   *corev1.ConfigMap
-		opts   []ensure.Option
+		opts   []ensure.AbsentOption
 	}{
 		"uncontrolled":               {"nothing shows that it is ours", found(func(*corev1.ConfigMap) {}), nil},
-		"uncontrolled, for an owner": {"likewise", found(func(*corev1.ConfigMap) {}), []ensure.Option{ensure.ControlledBy(shop())}},
+		"uncontrolled, for an owner": {"likewise", found(func(*corev1.ConfigMap) {}), []ensure.AbsentOption{ensure.ControlledBy(shop())}},
 		"another's": {
 			"it has a controller", found(func(o *corev1.ConfigMap) { o.OwnerReferences = []metav1.OwnerReference{boss} }),
-			[]ensure.Option{ensure.ControlledBy(shop())},
+			[]ensure.AbsentOption{ensure.ControlledBy(shop())},
 		},
 		"another's, with our digest": {
 			"an owner is needed", found(func(o *corev1.ConfigMap) {
@@ -248,13 +248,12 @@ func TestAbsentOfWhatChangesAllTheTimeIsAConflict(t *testing.T) {
 func TestAbsentRefuses(t *testing.T) {
 	cases := map[string]struct {
 		obj  *corev1.ConfigMap
-		opts []ensure.Option
+		opts []ensure.AbsentOption
 		text string
 	}{
 		"nil":       {nil, nil, "is nil"},
 		"no name":   {&corev1.ConfigMap{}, nil, "metadata.name is required"},
-		"adoption":  {named(), []ensure.Option{ensure.Adopt()}, "only objects of ours are deleted"},
-		"nil owner": {named(), []ensure.Option{ensure.ControlledBy(nil)}, "owner given to ensure.ControlledBy is nil"},
+		"nil owner": {named(), []ensure.AbsentOption{ensure.ControlledBy(nil)}, "owner given to ensure.ControlledBy is nil"},
 		"no namespace": {
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings"}}, nil, "metadata.namespace is required",
 		},
@@ -268,9 +267,6 @@ func TestAbsentRefuses(t *testing.T) {
 			require.Empty(t, s.verbs())
 		})
 	}
-	_, err := ensure.Object(t.Context(), newEnsurer(newServer()), configMap(), ensure.Propagation(metav1.DeletePropagationOrphan))
-	require.ErrorIs(t, err, ensure.ErrRefused)
-	require.ErrorContains(t, err, "ensure.Propagation is for ensure.Absent")
 }
 
 func TestAbsentTellsWhatFailed(t *testing.T) {

@@ -34,7 +34,7 @@ type troubled struct {
 func newTroubled(t *testing.T) *troubled {
 	t.Helper()
 	s := &troubled{apiServer: newServer(), t: t, clock: newClock()}
-	s.e = ensure.New(s.cached(faithful), s, fieldOwner, ensure.WithClock(s.clock))
+	s.e = ensure.New(s.cached(faithful), s, fieldOwner, withClock(s.clock))
 	return s
 }
 
@@ -275,7 +275,7 @@ func TestRemovalsBackOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newTroubled(t)
 			created(t, s.apiServer, configMap(), ensure.ControlledBy(shop()))
-			s.e = ensure.New(s.cached(faithful), s, fieldOwner, ensure.WithClock(s.clock))
+			s.e = ensure.New(s.cached(faithful), s, fieldOwner, withClock(s.clock))
 			s.refuse(forbidden)
 			s.take()
 			var last time.Duration
@@ -329,7 +329,7 @@ func TestFailedReadsBackOff(t *testing.T) {
 	s := newTroubled(t)
 	forbidden := status(403, metav1.StatusReasonForbidden)
 	reads := 0
-	s.e = ensure.New(counting{failingReads(s.apiServer, forbidden), &reads}, s, fieldOwner, ensure.WithClock(s.clock))
+	s.e = ensure.New(counting{failingReads(s.apiServer, forbidden), &reads}, s, fieldOwner, withClock(s.clock))
 	require.Equal(t, 5*time.Second, s.pass())
 	require.Equal(t, 5*time.Second, s.pass())
 	require.Equal(t, 1, reads)
@@ -356,7 +356,7 @@ func TestWhatTheCacheDoesNotShowIsAskedForAgain(t *testing.T) {
 	s.apiServer = newServer(found(func(o *corev1.ConfigMap) {
 		o.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationApply)}
 	}))
-	s.e = ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(s.clock))
+	s.e = ensure.New(s.cached(hidden), s, fieldOwner, withClock(s.clock))
 	want := seconds(10, 20, 40, 80, 160, 180)
 	require.Empty(t, cmp.Diff(want, s.holds(len(want))))
 

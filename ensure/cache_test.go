@@ -30,7 +30,7 @@ func TestLaggingCacheMakesNeitherErrorsNorASecondObject(t *testing.T) {
 		}
 		return live
 	})
-	e := ensure.New(lagging, s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(lagging, s, fieldOwner, withClock(clock))
 
 	operations := fourAtOnce(t, e)
 	require.ElementsMatch(t, []ensure.Operation{ensure.Created, ensure.Unchanged, ensure.Unchanged, ensure.Unchanged}, operations)
@@ -102,7 +102,7 @@ func TestHiddenChildIsReportedAfterTwoMinutes(t *testing.T) {
 	s := newServer()
 	clock := newClock()
 	show := view(hidden)
-	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, withClock(clock))
 	pass := func() error {
 		_, err := ensure.Object(t.Context(), e, configMap())
 		return err
@@ -139,7 +139,7 @@ func TestHiddenChildIsReportedAfterTwoMinutes(t *testing.T) {
 // A hidden child that is gone costs one request, and then none.
 func TestHiddenChildThatIsGone(t *testing.T) {
 	s, clock := newServer(), newClock()
-	e := ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(s.cached(hidden), s, fieldOwner, withClock(clock))
 	mustEnsure(t, e, configMap())
 	mustEnsure(t, e, configMap())
 	s.remove(t, configMap())
@@ -156,7 +156,7 @@ func TestHiddenChildThatIsGone(t *testing.T) {
 func TestHiddenChildThatDiffers(t *testing.T) {
 	s, clock := newServer(), newClock()
 	show := view(faithful)
-	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, withClock(clock))
 	mustEnsure(t, e, configMap())
 	s.edit(t, configMap(), `{"data":{"color":"red"}}`)
 	show = hidden
@@ -183,7 +183,7 @@ func TestHiddenChildIfMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, clock := newServer(tc.found...), newClock()
-			e := ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(clock))
+			e := ensure.New(s.cached(hidden), s, fieldOwner, withClock(clock))
 			mustEnsure(t, e, configMap(), ensure.IfMissing())
 			mustEnsure(t, e, configMap(), ensure.IfMissing())
 			s.take()
@@ -202,7 +202,7 @@ func TestChildThatTheCacheShowedIsNotHidden(t *testing.T) {
 	s := newServer()
 	clock := newClock()
 	show := view(faithful)
-	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, withClock(clock))
 	created(t, s, with(configMap(), func(o *corev1.ConfigMap) { o.Data["color"] = "red" }))
 	s.answers = []error{conflict()}
 	mustEnsure(t, e, configMap())

@@ -57,7 +57,7 @@ func (e *Ensurer) identify(obj client.Object, o options) (*pass, error) {
 	c := &p.child
 	c.Kind, c.Subject.IsSensitive = kinds.None, true
 	if o.isNil {
-		return nil, c.Subject.Refuse("", "an Option is nil")
+		return nil, c.Subject.Refuse("", "an Option is nil, or none of package ensure")
 	}
 	if object.IsNil(obj) {
 		return nil, c.Subject.Refuse("", "desired is nil")

@@ -32,7 +32,7 @@ type arena struct {
 func newArena(t *testing.T, show view, settings ...ensure.Setting) *arena {
 	t.Helper()
 	a := &arena{apiServer: newServer(), t: t, clock: newClock()}
-	a.e = ensure.New(a.cached(show), a, fieldOwner, append(settings, ensure.WithClock(a.clock))...)
+	a.e = ensure.New(a.cached(show), a, fieldOwner, append(settings, withClock(a.clock))...)
 	return a
 }
 
@@ -218,7 +218,7 @@ func TestWhatIsNoContest(t *testing.T) {
 			"a new process remembers nothing", configMap(),
 			func(a *arena, _ int) {
 				a.paint()
-				a.e = ensure.New(a.cached(faithful), a, fieldOwner, ensure.WithClock(a.clock))
+				a.e = ensure.New(a.cached(faithful), a, fieldOwner, withClock(a.clock))
 			},
 		},
 		"deleted by ourselves": {
@@ -428,7 +428,7 @@ func TestAStaleCopyEndsNoContest(t *testing.T) {
 
 func TestTwoInstancesAreAContest(t *testing.T) {
 	a := newArena(t, faithful)
-	other := ensure.New(a.cached(faithful), a, fieldOwner, ensure.WithClock(a.clock))
+	other := ensure.New(a.cached(faithful), a, fieldOwner, withClock(a.clock))
 	red := configMap()
 	red.Data["color"] = "red"
 	var contested []*ensure.Error

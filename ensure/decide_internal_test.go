@@ -67,9 +67,11 @@ func TestDecide(t *testing.T) {
 func TestOptionsOfChildrenStayApart(t *testing.T) {
 	t.Parallel()
 	first, second := &corev1.ConfigMap{}, &corev1.ConfigMap{}
-	for name, option := range map[string]func(...string) Option{"MigrateFrom": MigrateFrom, "Release": Release, "Once": Once, "Retire": Retire} {
-		o := resolve([]Option{option("a"), option("b"), option("c"), OnlyFor(first, option("d")), OnlyFor(second, option("e"))})
-		of, other := o.of(first), o.of(second)
+	for name, option := range map[string]func(...string) ChildOption{
+		"MigrateFrom": MigrateFrom, "Release": Release, "Once": Once, "Retire": Retire,
+	} {
+		o := resolve([]SetOption{option("a"), option("b"), option("c"), OnlyFor(first, option("d")), OnlyFor(second, option("e"))})
+		of, other := o.forChild(first), o.forChild(second)
 		require.NotEqual(t, of.handover(), other.handover(), name)
 		require.Contains(t, of.handover(), "d", name)
 	}

@@ -43,7 +43,7 @@
 // # Ownership and values
 //
 // Object does not change an existing object that is not ours, except with Adopt. Absent, Prune and
-// Recreate do not delete an adopted object, unless DeleteAdopted is given to Absent or Prune.
+// Recreate do not delete an adopted object, unless DeleteAdopted is given to Absent or called for Prune.
 //
 // A field with omitempty that is not a pointer is absent if it is zero, such as hostNetwork: false, so
 // others may set it. [ensure.md] has the details: ownership after a restart, null, caches, logs, events and metrics.

@@ -19,6 +19,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/hash"
 	"github.com/trueup-go/trueup/internal/object"
+	"github.com/trueup-go/trueup/internal/testclock"
 )
 
 // defaultMemory is how many children an Ensurer remembers unless WithMemory
@@ -119,10 +120,8 @@ func WithMemory(entries int) Setting {
 	return func(e *Ensurer) { e.entries = entries }
 }
 
-// WithClock makes the Ensurer use c instead of the real clock, so that tests need not wait.
-func WithClock(c clock.PassiveClock) Setting {
-	return func(e *Ensurer) { e.clock = c }
-}
+// A test of this repository may let an Ensurer use another clock.
+var _ = testclock.Provide(func(c clock.PassiveClock) any { return Setting(func(e *Ensurer) { e.clock = c }) })
 
 // WithSensitive names kinds whose values must not be shown, in addition to Secret. The API server's
 // message can quote the object. So for these kinds, the text of an Error or an event has only the
@@ -188,8 +187,6 @@ func (e *Ensurer) findMisuse() string {
 			"beginning and ending with a letter or digit"
 	case object.IsNil(e.operator.Store):
 		return "the store given to ensure.WithDigest is nil"
-	case object.IsNil(e.clock):
-		return "the clock given to ensure.WithClock is nil"
 	case object.IsNil(e.recorder):
 		return "the recorder given to ensure.WithRecorder is nil: leave the setting out to record nothing"
 	case slices.Contains(e.operator.Former, "") || slices.Contains(e.operator.Former, e.operator.FieldOwner):

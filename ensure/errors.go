@@ -11,8 +11,8 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 )
 
-// The classes of errors, for errors.Is. Every error of this package, but for those of Children, is an *Error of exactly
-// one class.
+// The classes of errors, for errors.Is. Every error of this package is an *Error of exactly one class, but for those of
+// Children, and for a joined one of Set with ContinueOnError.
 // docs/errors.md describes how to find and resolve the cause of each. The comments here name the
 // options that allow an operation. Only the texts of ErrRefused do so, too: readers of the other texts
 // may not write Go.
@@ -38,9 +38,9 @@ var (
 	ErrInvalid = fault.ErrInvalid
 	// ErrImmutable: the API server would create desired, but does not accept the change of the existing
 	// object, or does not accept that a change by others is reverted. Error.Paths names the fields that
-	// it refuses to change. Recreate deletes the object and creates it again, RecreateOnDrift also because
-	// of a change by others; kinds that hold data require Recreate inside OnlyFor. Once is for fields that
-	// are set at creation only.
+	// it refuses to change. Recreate deletes the object and creates it again, with OnDrift also because of a
+	// change by others. Kinds that hold data require DeleteData, too. Once is for fields that are set at
+	// creation only.
 	ErrImmutable = fault.ErrImmutable
 	// ErrContested: somebody reverts our writes repeatedly, or two callers in this process have
 	// different desired states of the child, or desired differs in each call. Until Error.After has
@@ -114,8 +114,9 @@ func published(err error) error {
 
 // Reason returns a condition reason for err: Error.Reason for an error of this package; Refused for an
 // error of packages status and finalizer that the caller caused; the status reason for another response
-// of the API server; Unavailable for any other error; and the empty string for nil. For an Aggregate,
-// Reason uses the first error with a reason other than Unavailable.
+// of the API server; Unavailable for any other error; and the empty string for nil. For joined errors,
+// Reason uses the first error of this package. For an Aggregate, it uses the first error with a reason other
+// than Unavailable.
 func Reason(err error) string {
 	var (
 		e         *Error

@@ -78,7 +78,7 @@ func TestEachWriteIsAnEvent(t *testing.T) {
 	pass := func(desired client.Object, opts ...ensure.Option) {
 		mustEnsure(t, e, desired, append(opts, ensure.ControlledBy(shop()))...)
 	}
-	remove := func(opts ...ensure.Option) {
+	remove := func(opts ...ensure.AbsentOption) {
 		_, err := ensure.Absent(t.Context(), e, named(), append(opts, ensure.ControlledBy(shop()))...)
 		require.NoError(t, err)
 	}

@@ -152,14 +152,51 @@ func ExampleResultOf() {
 	// ""
 }
 
+// Set gives up its fields of an adopted ConfigMap, and deletes the ConfigMap only with DeleteAdopted.
+func ExamplePruning_DeleteAdopted() {
+	prune := ensure.Prune(&corev1.ConfigMap{})
+	for _, prune := range []ensure.Pruning{prune, prune.DeleteAdopted()} {
+		ctx := context.Background()
+		c := ensuretest.NewClient(clientgoscheme.Scheme, anOwner(), greeting()) // somebody else's
+		e := ensure.New(c, c.APIReader(), "web-operator")
+		_, err := ensure.Set(ctx, e, anOwner(), []client.Object{greeting()}, ensure.Adopt())
+		fmt.Println(err)
+		children, err := ensure.Set(ctx, e, anOwner(), nil, prune)
+		fmt.Println(children.Pruned[0].Operation, err)
+	}
+
+	// Output:
+	// <nil>
+	// Released <nil>
+	// <nil>
+	// Deleting <nil>
+}
+
+// The API server deletes the ReplicaSets and pods before the Deployment.
+func ExamplePruning_Propagation() {
+	ctx := context.Background()
+	c := ensuretest.NewClient(clientgoscheme.Scheme, anOwner())
+	e := ensure.New(c, c.APIReader(), "web-operator")
+	prune := ensure.Prune(&appsv1.Deployment{}).Propagation(metav1.DeletePropagationForeground)
+	_, err := ensure.Set(ctx, e, anOwner(), []client.Object{webDeployment()}, prune)
+	fmt.Println(err)
+
+	children, err := ensure.Set(ctx, e, anOwner(), nil, prune)
+	fmt.Println(children.Pruned[0].Operation, err)
+
+	// Output:
+	// <nil>
+	// Deleting <nil>
+}
+
 // The old Deployment serves until the new one is ready.
-func ExamplePruneOnceReady() {
+func ExamplePruning_WhenReady() {
 	ctx := context.Background()
 	c := ensuretest.NewClient(clientgoscheme.Scheme, anOwner())
 	e := ensure.New(c, c.APIReader(), "web-operator")
 	oldWeb, newWeb := webDeployment(), webDeployment()
 	newWeb.Name = "web-v2"
-	prune := ensure.PruneOnceReady(&appsv1.Deployment{})
+	prune := ensure.Prune(&appsv1.Deployment{}).WhenReady()
 	_, err := ensure.Set(ctx, e, anOwner(), []client.Object{oldWeb}, prune)
 	fmt.Println(err)
 

@@ -58,6 +58,17 @@ func ExampleOnlyFor() {
 	// Output: Adopted Missing <nil>
 }
 
+// A child that fails does not hold up the others.
+func ExampleContinueOnError() {
+	c := fake.NewFakeClient(greeting(), anOwner()) // somebody else's
+	e := ensure.New(c, c, "web-operator")
+
+	text, web := greeting(), webDeployment()
+	children, err := ensure.Set(context.Background(), e, anOwner(), []client.Object{text, web}, ensure.ContinueOnError())
+	fmt.Println(ensure.ResultOf(children, web).Operation, ensure.Reason(err))
+	// Output: Created Foreign
+}
+
 // Set prunes only objects that this operator created for this owner.
 func ExamplePrune() {
 	ctx := context.Background()
@@ -146,7 +157,7 @@ func ExampleRecreate() {
 }
 
 // Somebody changed a field, and the API server refuses to revert the change.
-func ExampleRecreateOnDrift() {
+func ExampleRecreate_onDrift() {
 	ctx := context.Background()
 	c := interceptor.NewClient(fake.NewFakeClient(), interceptor.Funcs{Patch: refusesOtherText})
 	e := ensure.New(c, c, "web-operator")
@@ -157,10 +168,9 @@ func ExampleRecreateOnDrift() {
 	edited.Data["text"] = "good morning"
 	fmt.Println(c.Update(ctx, edited))
 
-	recreate := ensure.Recreate(metav1.DeletePropagationBackground)
-	_, err = ensure.Object(ctx, e, greeting(), recreate)
+	_, err = ensure.Object(ctx, e, greeting(), ensure.Recreate(metav1.DeletePropagationBackground))
 	fmt.Println(errors.Is(err, ensure.ErrImmutable))
-	result, err = ensure.Object(ctx, e, greeting(), recreate, ensure.RecreateOnDrift())
+	result, err = ensure.Object(ctx, e, greeting(), ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift))
 	fmt.Println(result.Operation, result.Cause, result.Live.Data["text"], err)
 
 	// Output:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/crypto/ripemd160" //nolint:staticcheck // the algorithm that some operators' stored digests have
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -106,7 +104,7 @@ func ExampleDeleteAdopted() {
 	labelled := unwanted.DeepCopy()
 	labelled.Labels = map[string]string{"site": "web"}
 
-	for _, opts := range [][]ensure.Option{nil, {ensure.DeleteAdopted()}} {
+	for _, opts := range [][]ensure.AbsentOption{nil, {ensure.DeleteAdopted()}} {
 		adopted, err := ensure.Object(ctx, e, labelled, ensure.Adopt())
 		fmt.Println(adopted.Operation, adopted.Cause, err)
 		result, err := ensure.Absent(ctx, e, unwanted, opts...)
@@ -274,33 +272,6 @@ func ExampleWithRecorder() {
 	// Output:
 	// Normal Created created Deployment default/web
 	// Normal DesiredChanged updated Deployment default/web: spec.replicas 2 -> 3
-}
-
-// A test of a cache that does not show the child advances the clock by two minutes.
-func ExampleWithClock() {
-	ctx := context.Background()
-	c := fake.NewFakeClient(greeting())
-	filtered := interceptor.NewClient(c, interceptor.Funcs{
-		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
-			return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
-		},
-		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
-			return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, obj.GetName(), errors.New("it exists"))
-		},
-	})
-	_, _ = ensure.Object(ctx, ensure.New(c, c, "web-operator"), greeting(), ensure.Adopt()) // from then on, the operator's own object
-	clock := clocktesting.NewFakePassiveClock(time.Now())
-	e := ensure.New(filtered, c, "web-operator", ensure.WithClock(clock))
-
-	_, err := ensure.Object(ctx, e, greeting())
-	fmt.Println(err)
-	clock.SetTime(clock.Now().Add(2 * time.Minute))
-	_, err = ensure.Object(ctx, e, greeting())
-	fmt.Println(errors.Is(err, ensure.ErrHidden))
-
-	// Output:
-	// <nil>
-	// true
 }
 
 // Reconcile ends with Retry. The first error took a request, so the next reconcile is in five seconds, and later ones take longer.

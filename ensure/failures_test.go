@@ -46,7 +46,7 @@ func newScene(s *apiServer) *scene {
 	out := &scene{apiServer: s, clock: newClock()}
 	lists := listing(s, func(_ int, obj client.Object) { obj.SetManagedFields(nil) })
 	out.e = ensure.New(stripping{s.cached(withoutManagedFields), lists}, moody(s, func() error { return out.refusal }), fieldOwner,
-		ensure.WithClock(out.clock))
+		withClock(out.clock))
 	return out
 }
 
@@ -124,7 +124,7 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 				s.edit(t, fixed(), `{"spec":{"type":"ClusterIP"}}`)
 				s.answers = []error{refused("spec"), refused("spec"), nil}
 			},
-			object(fixed(), ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()),
+			object(fixed(), ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift)),
 			[]string{"apply"},
 			[]string{"apply", "dry run", "apply", "delete", "create"},
 			ensure.Recreated,
@@ -156,7 +156,7 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 func TestARefusedReadBeforeAContest(t *testing.T) {
 	a := newArena(t, withoutManagedFields)
 	var refusal error
-	a.e = ensure.New(a.cached(withoutManagedFields), moody(a.apiServer, func() error { return refusal }), fieldOwner, ensure.WithClock(a.clock))
+	a.e = ensure.New(a.cached(withoutManagedFields), moody(a.apiServer, func() error { return refusal }), fieldOwner, withClock(a.clock))
 	mustEnsure(t, a.e, configMap())
 	for range 4 {
 		a.paint()
@@ -206,7 +206,7 @@ func TestRecreationsThatWaitAreAContest(t *testing.T) {
 			return err
 		}
 		a.edit(t, fixed(), `{"metadata":{"finalizers":null}}`)
-		_, err := ensure.Object(t.Context(), a.e, fixed(), ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift())
+		_, err := ensure.Object(t.Context(), a.e, fixed(), ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift))
 		return err
 	})
 	require.Equal(t, 4, contests, "from the fifth on")
@@ -227,7 +227,7 @@ func TestRecreateIsNotForAPortOfOthers(t *testing.T) {
 func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 	s, clock := newServer(), newClock()
 	s.createOld(t, legacyConfigMap())
-	e := newEnsurer(s, ensure.WithClock(clock))
+	e := newEnsurer(s, withClock(clock))
 	refusal := status(429, metav1.StatusReasonTooManyRequests)
 	s.answers = []error{nil, nil, refusal}
 	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.Retire("data[dropped]"))
@@ -244,7 +244,7 @@ func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 func TestNoRehearsalDuringTheBackOff(t *testing.T) {
 	s, clock := newServer(), newClock()
 	s.createOld(t, legacyConfigMap())
-	e := newEnsurer(s, ensure.WithClock(clock))
+	e := newEnsurer(s, withClock(clock))
 	refusal := status(429, metav1.StatusReasonTooManyRequests)
 	s.answers = []error{nil, refusal}
 	retire := func() error {

@@ -18,12 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 )
 
 const (
@@ -220,6 +222,8 @@ func withoutManagedFields(live client.Object) client.Object {
 func frozen(stale client.Object) view {
 	return func(client.Object) client.Object { return stale }
 }
+
+func withClock(c clock.PassiveClock) ensure.Setting { return testclock.With[ensure.Setting](c) }
 
 func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))

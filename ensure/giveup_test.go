@@ -26,7 +26,7 @@ func appliedBy(obj client.Object, manager string) *metav1.ManagedFieldsEntry {
 }
 
 // giveUp has Absent give up an object, and requires that nothing of ours is left in it.
-func giveUp(t *testing.T, s *apiServer, e *ensure.Ensurer, opts ...ensure.Option) ensure.Result[*corev1.ConfigMap] {
+func giveUp(t *testing.T, s *apiServer, e *ensure.Ensurer, opts ...ensure.AbsentOption) ensure.Result[*corev1.ConfigMap] {
 	t.Helper()
 	result, err := ensure.Absent(t.Context(), e, named(), opts...)
 	require.NoError(t, err)
@@ -49,28 +49,33 @@ func TestAbsentGivesUpWhatWasAdopted(t *testing.T) {
 		found    func(*corev1.ConfigMap)
 		show     view
 		settings []ensure.Setting
-		opts     []ensure.Option
+		isOwned  bool
 		mark     string
 	}{
-		"for nobody":             {"the annotation tells", func(*corev1.ConfigMap) {}, faithful, nil, nil, "^adopt-v1-[0-9a-f]{32}$"},
-		"for an owner":           {"likewise", func(*corev1.ConfigMap) {}, faithful, nil, []ensure.Option{ensure.ControlledBy(shop())}, "^adopt-v1-"},
-		"without managed fields": {"they are not needed", func(*corev1.ConfigMap) {}, withoutManagedFields, nil, nil, "^adopt-v1-"},
-		"beside its controller":  {"which stays", controlled, faithful, nil, nil, "^adopt-v1-"},
+		"for nobody":             {"the annotation tells", func(*corev1.ConfigMap) {}, faithful, nil, false, "^adopt-v1-[0-9a-f]{32}$"},
+		"for an owner":           {"likewise", func(*corev1.ConfigMap) {}, faithful, nil, true, "^adopt-v1-"},
+		"without managed fields": {"they are not needed", func(*corev1.ConfigMap) {}, withoutManagedFields, nil, false, "^adopt-v1-"},
+		"beside its controller":  {"which stays", controlled, faithful, nil, false, "^adopt-v1-"},
 		"with a digest in labels": {
 			"it has room for 40 digits", func(*corev1.ConfigMap) {}, faithful,
 			[]ensure.Setting{ensure.WithDigest(hash.Using(ripemd160.New), label)},
-			nil, "^adopt-[0-9a-f]{40}$",
+			false, "^adopt-[0-9a-f]{40}$",
 		},
 		"with a long digest in labels": {
 			"it has room for 56 digits", func(*corev1.ConfigMap) {}, faithful,
 			[]ensure.Setting{ensure.WithDigest(hash.Using(sha256.New224), label)},
-			nil, "^adopt-[0-9a-f]{56}$",
+			false, "^adopt-[0-9a-f]{56}$",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(found(tc.found))
 			restart := func() *ensure.Ensurer { return ensure.New(s.cached(tc.show), s, fieldOwner, tc.settings...) }
-			adopt := append([]ensure.Option{ensure.Adopt()}, tc.opts...)
+			var ours []ensure.Option
+			var unwanted []ensure.AbsentOption
+			if tc.isOwned {
+				ours, unwanted = []ensure.Option{ensure.ControlledBy(shop())}, []ensure.AbsentOption{ensure.ControlledBy(shop())}
+			}
+			adopt := append([]ensure.Option{ensure.Adopt()}, ours...)
 			mustEnsure(t, restart(), adoptedLabel(), adopt...)
 			for range 2 {
 				require.Equal(t, ensure.Unchanged, mustEnsure(t, restart(), adoptedLabel(), adopt...).Operation, "the mark is no part of the digest")
@@ -82,24 +87,24 @@ func TestAbsentGivesUpWhatWasAdopted(t *testing.T) {
 			s.take()
 
 			e := restart()
-			planned, err := ensure.Absent(t.Context(), e, named(), append(tc.opts, ensure.DryRun())...)
+			planned, err := ensure.Absent(t.Context(), e, named(), append(unwanted, ensure.DryRun())...)
 			require.NoError(t, err)
 			require.Equal(t, ensure.Released, planned.Operation)
 			s.take()
-			result := giveUp(t, s, e, tc.opts...)
+			result := giveUp(t, s, e, unwanted...)
 			require.Contains(t, paths(result.Changes), "metadata.labels[app]")
 			require.Len(t, writes(s.verbs()), 1, tc.reason)
-			again := mustBeAbsent(t, e, named(), tc.opts...)
+			again := mustBeAbsent(t, e, named(), unwanted...)
 			require.Equal(t, ensure.Released, again.Operation)
 			require.Empty(t, s.verbs(), "once is enough")
-			again = mustBeAbsent(t, restart(), named(), tc.opts...)
+			again = mustBeAbsent(t, restart(), named(), unwanted...)
 			require.Equal(t, ensure.Released, again.Operation, "a finalizer that did not get so far asks again")
 			require.Empty(t, writes(s.verbs()))
 
-			_, err = ensure.Object(t.Context(), e, adoptedLabel(), tc.opts...)
+			_, err = ensure.Object(t.Context(), e, adoptedLabel(), ours...)
 			require.ErrorIs(t, err, ensure.ErrForeign, "it is no longer ours")
 			mustEnsure(t, e, adoptedLabel(), adopt...)
-			giveUp(t, s, e, tc.opts...)
+			giveUp(t, s, e, unwanted...)
 		})
 	}
 }
@@ -196,24 +201,25 @@ func TestDeleteAdopted(t *testing.T) {
 }
 
 func TestPruneGivesUpWhatWasAdopted(t *testing.T) {
-	for name, opts := range map[string][]ensure.Option{"given up": nil, "deleted": {ensure.DeleteAdopted()}} {
+	prune := ensure.Prune(&corev1.ConfigMap{})
+	for name, pruning := range map[string]ensure.Pruning{"given up": prune, "deleted": prune.DeleteAdopted()} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(found(func(*corev1.ConfigMap) {}))
 			e := newEnsurer(s)
 			adopted := adoptedLabel()
 			_, err := ensure.Set(t.Context(), e, shop(), []client.Object{adopted}, ensure.OnlyFor(adopted, ensure.Adopt()))
 			require.NoError(t, err)
-			results, err := ensure.Set(t.Context(), e, shop(), nil, append(opts, ensure.Prune(&corev1.ConfigMap{}))...)
+			results, err := ensure.Set(t.Context(), e, shop(), nil, pruning)
 			require.NoError(t, err)
 			require.Len(t, results.Pruned, 1)
 			require.Equal(t, ensure.Unwanted, results.Pruned[0].Cause)
-			if opts != nil {
+			if name == "deleted" {
 				require.Equal(t, ensure.Deleting, results.Pruned[0].Operation)
 				return
 			}
 			require.Equal(t, ensure.Released, results.Pruned[0].Operation)
 			require.Empty(t, live(t, s, named()).OwnerReferences)
-			results, err = ensure.Set(t.Context(), e, shop(), nil, ensure.Prune(&corev1.ConfigMap{}))
+			results, err = ensure.Set(t.Context(), e, shop(), nil, prune)
 			require.NoError(t, err)
 			require.Empty(t, results.Pruned)
 		})

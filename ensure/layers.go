@@ -303,7 +303,7 @@ func (p *pass) recreate(ctx context.Context, live client.Object, cause layer.Cau
 		return layer.Outcome{}, refusal
 	}
 	r := recreate.Recreation{
-		Policy: recreate.Policy{Dependents: p.options.recreate, IsNamed: p.options.recreateNamed, OnDrift: p.options.onDrift},
+		Policy: recreate.Policy{Dependents: p.options.recreate, OnDrift: p.options.onDrift, DeletesData: p.options.deleteData},
 		Table:  p.layers.tables.deleted, Server: &p.server, Live: live, Cause: cause,
 		RefusesDriftOnly: func(ctx context.Context) (bool, error) { return judged.RefusesDriftOnly(ctx, &p.applier) },
 	}

@@ -94,7 +94,7 @@ func TestWritesAndRequestsAreCounted(t *testing.T) {
 			return err
 		}
 	}
-	removes := func(opts ...ensure.Option) func() error {
+	removes := func(opts ...ensure.AbsentOption) func() error {
 		return func() error {
 			_, err := ensure.Absent(t.Context(), e, named(), append(opts, ensure.ControlledBy(shop()))...)
 			return err

@@ -296,16 +296,8 @@ func TestAStaleCopyIsNotMigratedAgain(t *testing.T) {
 	require.Empty(t, s.verbs())
 }
 
-func TestWhatIsHandedOverIsForObjectOnly(t *testing.T) {
+func TestManagersHaveNames(t *testing.T) {
 	s := newServer()
-	for name, opt := range map[string]ensure.Option{
-		"Once": ensure.Once("data[a]"), "Release": ensure.Release("data"), "Retire": ensure.Retire("data[a]"),
-		"MigrateFrom": ensure.MigrateFrom("a"), "OverwriteData": ensure.OverwriteData(),
-	} {
-		_, err := ensure.Absent(t.Context(), newEnsurer(s), configMap(), opt)
-		require.ErrorIs(t, err, ensure.ErrRefused, name)
-		require.ErrorContains(t, err, "ensure.Absent takes")
-	}
 	_, err := ensure.Object(t.Context(), newEnsurer(s), configMap(), ensure.MigrateFrom("a", ""))
 	require.ErrorIs(t, err, ensure.ErrRefused)
 	require.ErrorContains(t, err, "ensure.MigrateFrom needs the names of managers")
@@ -328,7 +320,7 @@ func TestAContestWithOneself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			s.createOld(t, legacyConfigMap())
-			e := ensure.New(s.cached(show), s, fieldOwner, ensure.WithClock(newClock()))
+			e := ensure.New(s.cached(show), s, fieldOwner, withClock(newClock()))
 			migrated(t, e)
 			var err error
 			for range 5 {
@@ -417,7 +409,7 @@ func TestAMigrationIsFinished(t *testing.T) {
 			s := newServer()
 			s.createOld(t, legacyConfigMap())
 			clock := newClock()
-			e := newEnsurer(s, ensure.WithClock(clock))
+			e := newEnsurer(s, withClock(clock))
 			s.answers = []error{nil, status(500, metav1.StatusReasonInternalError), status(500, metav1.StatusReasonInternalError)}
 			for range 2 {
 				_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager))
@@ -425,7 +417,7 @@ func TestAMigrationIsFinished(t *testing.T) {
 				clock.SetTime(clock.Now().Add(time.Minute))
 			}
 			if restart {
-				e = newEnsurer(s, ensure.WithClock(clock))
+				e = newEnsurer(s, withClock(clock))
 			}
 			result := migrated(t, e)
 			require.Equal(t, ensure.Migrated, result.Cause)

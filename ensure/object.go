@@ -38,8 +38,7 @@ import (
 // Object is safe for concurrent use, even for the same object: a create never overwrites an object, and
 // an apply never recreates a deleted one.
 func Object[T client.Object](ctx context.Context, e *Ensurer, desired T, opts ...Option) (Result[T], error) {
-	o := resolve(opts)
-	p, err := e.newPass(desired, o.narrowedTo(desired))
+	p, err := e.newPass(desired, resolve(opts))
 	if err != nil {
 		return Result[T]{}, published(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,8 +14,32 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 )
 
-// An Option changes one call.
-type Option func(*options)
+// An Option changes a call of Object. Every ChildOption is one.
+type Option interface{ isForObject() }
+
+// A SetOption changes a call of Set. Every ChildOption is one, and holds for each child.
+type SetOption interface{ isForSet() }
+
+// An AbsentOption changes a call of Absent.
+type AbsentOption interface{ isForAbsent() }
+
+// A ChildOption changes how Object or Set ensures a child. In a Set, it holds for each child, and inside
+// OnlyFor for one.
+type ChildOption func(*options)
+
+func (ChildOption) isForObject() {}
+
+func (ChildOption) isForSet() {}
+
+// A setOption is for Set only.
+type setOption func(*options)
+
+func (setOption) isForSet() {}
+
+// An absentOption is for Absent only.
+type absentOption func(*options)
+
+func (absentOption) isForAbsent() {}
 
 type options struct {
 	policy
@@ -28,10 +53,12 @@ type options struct {
 	once        []string
 	retire      []string
 
-	prune      []client.Object // one of each kind
-	pruneReady bool            // once all children are ready
-	only       []narrowed
-	isNil      bool // one of the options
+	prune       []client.Object // one of each kind
+	pruneReady  bool            // once all children are ready
+	only        []narrowed
+	continues   bool   // after an error
+	wrongExtent string // given to Recreate
+	isNil       bool   // one of the options
 }
 
 // A policy says which writes are allowed.
@@ -40,8 +67,8 @@ type policy struct {
 	ifExists      bool
 	ifMissing     bool
 	recreate      metav1.DeletionPropagation // what becomes of dependents then; empty: never
-	recreateNamed bool                       // for this very child, by OnlyFor
 	onDrift       bool                       // recreate also for drift
+	deleteData    bool                       // recreate also a kind that holds more than the object
 	overwriteData bool                       // of an existing Secret
 	propagation   metav1.DeletionPropagation // of Absent, and of pruning
 	deleteAdopted bool
@@ -53,16 +80,35 @@ func (p *policy) Allowed() any { return *p }
 // narrowed are options for one child of a Set.
 type narrowed struct {
 	child client.Object
-	opts  []Option
+	opts  []ChildOption
 }
 
-func resolve(opts []Option) options {
+// resolve returns the options of a call. A method of each option would do what this switch does, but its receiver would escape, so
+// that each pass at rest would allocate it.
+func resolve[T any](opts []T) options {
 	var o options
-	o.add(opts)
+	for _, opt := range opts {
+		switch opt := any(opt).(type) {
+		case ChildOption:
+			o.add(opt)
+		case controlledBy:
+			o.controlled, o.owner = true, opt.owner
+		case dryRun:
+			o.dryRun = true
+		case setOption:
+			opt(&o)
+		case absentOption:
+			opt(&o)
+		case Pruning:
+			o.addPruning(opt)
+		default:
+			o.isNil = true
+		}
+	}
 	return o
 }
 
-func (o *options) add(opts []Option) {
+func (o *options) add(opts ...ChildOption) {
 	for _, set := range opts {
 		if set == nil {
 			o.isNil = true
@@ -91,9 +137,18 @@ func (o *options) add(opts []Option) {
 //
 // A later call without ControlledBy fails with ErrForeign, as the child still belongs to the owner.
 // With Adopt such a call succeeds, and the child keeps its controller.
-func ControlledBy(owner client.Object) Option {
-	return func(o *options) { o.controlled, o.owner = true, owner }
+func ControlledBy(owner client.Object) interface {
+	Option
+	AbsentOption
+} {
+	return controlledBy{owner}
 }
+
+type controlledBy struct{ owner client.Object }
+
+func (controlledBy) isForObject() {}
+
+func (controlledBy) isForAbsent() {}
 
 // Adopt lets Object adopt an existing object that is not ours, instead of failing with ErrForeign. With
 // ControlledBy, Object adopts only an object without a controller, or an object that another program
@@ -101,13 +156,13 @@ func ControlledBy(owner client.Object) Option {
 // references stay, including a controller that an earlier call with ControlledBy set.
 //
 // A prefix of the stored digest marks an adopted object. Absent and Prune give up our fields and do not
-// delete the object, unless DeleteAdopted is given. Recreate does not replace the object. After a
+// delete the object, unless DeleteAdopted is given to them. Recreate does not replace the object. After a
 // restart, an object whose digest was removed, and that is ours only by its managed fields, counts as
 // adopted. With
 // ControlledBy, the garbage collector still deletes the object with its owner. If somebody emptied the
 // managed fields before the adoption, the writer of the reference to the owner is unknown, and Absent
 // removes the reference with our fields.
-func Adopt() Option {
+func Adopt() ChildOption {
 	return func(o *options) { o.adopt = true }
 }
 
@@ -115,7 +170,7 @@ func Adopt() Option {
 // creates, such as the claims of a StatefulSet, usually together with Adopt. If the object does not
 // exist, Operation is Gone and Live is nil. Object trusts the cache for this. If the API server does
 // not serve the kind, the object does not exist, as for Absent.
-func IfExists() Option {
+func IfExists() ChildOption {
 	return func(o *options) { o.ifExists = true }
 }
 
@@ -124,30 +179,42 @@ func IfExists() Option {
 // Unchanged, whatever the content and the creator. Exceptions are an object that another controller
 // owns (ErrForeign) and an object that is being deleted (ErrTerminating). If somebody deletes the
 // object, it is created again. For parts of an object, such as one generated key of a Secret, use Once.
-func IfMissing() Option {
+func IfMissing() ChildOption {
 	return func(o *options) { o.ifMissing = true }
 }
 
 // DryRun lets the API server compute the outcome and store nothing. The Result describes what a call
 // without DryRun would do, and Live is the resulting object. For a recreation, only the deletion can be
 // tried, and Live is the current object.
-func DryRun() Option {
-	return func(o *options) { o.dryRun = true }
+func DryRun() interface {
+	Option
+	SetOption
+	AbsentOption
+} {
+	return dryRun{}
 }
 
-// Propagation decides what happens to the dependents of an object that Absent deletes or Set prunes.
-// Dependents are the objects with an owner reference to that object. The default is
-// metav1.DeletePropagationBackground, which deletes the dependents after the object, also for Jobs,
-// whose pods the API server would orphan by default. metav1.DeletePropagationForeground deletes the
-// dependents first, and metav1.DeletePropagationOrphan keeps them.
-func Propagation(policy metav1.DeletionPropagation) Option {
-	return func(o *options) { o.propagation = policy }
+type dryRun struct{}
+
+func (dryRun) isForObject() {}
+
+func (dryRun) isForSet() {}
+
+func (dryRun) isForAbsent() {}
+
+// Propagation decides what happens to the dependents of an object that Absent deletes. Dependents are the
+// objects with an owner reference to that object. The default is metav1.DeletePropagationBackground, which
+// deletes the dependents after the object, also for Jobs, whose pods the API server would orphan by
+// default. metav1.DeletePropagationForeground deletes the dependents first, and
+// metav1.DeletePropagationOrphan keeps them. For pruned objects, see Pruning.Propagation.
+func Propagation(policy metav1.DeletionPropagation) AbsentOption {
+	return absentOption(func(o *options) { o.propagation = policy })
 }
 
-// DeleteAdopted makes Absent, and Set with Prune, delete adopted objects, which somebody else created.
-// Without DeleteAdopted, they only give up our fields.
-func DeleteAdopted() Option {
-	return func(o *options) { o.deleteAdopted = true }
+// DeleteAdopted makes Absent delete an adopted object, which somebody else created. Without
+// DeleteAdopted, Absent only gives up our fields. For pruned objects, see Pruning.DeleteAdopted.
+func DeleteAdopted() AbsentOption {
+	return absentOption(func(o *options) { o.deleteAdopted = true })
 }
 
 // Recreate allows Object to delete the child and create it again, instead of failing with ErrImmutable.
@@ -157,10 +224,10 @@ func DeleteAdopted() Option {
 // desired. Adopted objects are never recreated. With Adopt or IfExists, no object is recreated.
 //
 // If somebody changed the child and the API server refuses to revert the change, the child stays, even
-// if desired changes another field, unless RecreateOnDrift is given, too. The managed fields show what
-// others changed: a field that somebody removed counts as a change of desired. The deletion of a
-// PersistentVolumeClaim, a PersistentVolume, a Namespace or a CustomResourceDefinition destroys data that
-// cannot be created again: for these kinds, give Recreate to the child with OnlyFor.
+// if desired changes another field, unless extent has OnDrift. The managed fields show what others
+// changed: a field that somebody removed counts as a change of desired. A child whose deletion destroys
+// data that cannot be created again stays, unless extent has DeleteData. If Recreate is given twice, as in
+// a Set and inside OnlyFor, the last one holds.
 //
 // dependents decides what happens to objects with an owner reference to the child.
 // metav1.DeletePropagationBackground deletes them after the child. metav1.DeletePropagationOrphan keeps
@@ -175,15 +242,30 @@ func DeleteAdopted() Option {
 // All fields that others have written to the child are lost, except for the values named by Once. A
 // child that differs from desired only because a webhook changes each new object is not recreated until
 // desired changes.
-func Recreate(dependents metav1.DeletionPropagation) Option {
-	return func(o *options) { o.recreate = cmp.Or(dependents, "nothing") } // which is refused
+func Recreate(dependents metav1.DeletionPropagation, extent ...RecreateExtent) ChildOption {
+	return func(o *options) {
+		o.recreate = cmp.Or(dependents, "nothing") // which is refused
+		o.onDrift, o.deleteData = slices.Contains(extent, OnDrift), slices.Contains(extent, DeleteData)
+		for _, e := range extent {
+			if e != OnDrift && e != DeleteData {
+				o.wrongExtent = strconv.Quote(string(e))
+			}
+		}
+	}
 }
 
-// RecreateOnDrift extends Recreate to drift: the child is also deleted and created again if somebody
-// changed a field and the API server refuses to revert the change.
-func RecreateOnDrift() Option {
-	return func(o *options) { o.onDrift = true }
-}
+// A RecreateExtent makes Recreate delete and create a child in more cases.
+type RecreateExtent string
+
+const (
+	// OnDrift extends Recreate to drift: the child is also deleted and created again if somebody changed a
+	// field and the API server refuses to revert the change.
+	OnDrift RecreateExtent = "OnDrift"
+	// DeleteData extends Recreate to the kinds whose deletion destroys data that cannot be created again:
+	// PersistentVolumeClaim, PersistentVolume, Namespace and CustomResourceDefinition. In a Set, give it to
+	// the child with OnlyFor.
+	DeleteData RecreateExtent = "DeleteData"
+)
 
 // Release gives up the ownership of fields and keeps their values, for example of spec.replicas for an
 // autoscaler. It is not enough to drop a field from desired: if nobody else owns the field, the API
@@ -209,7 +291,7 @@ func RecreateOnDrift() Option {
 // only as a whole, and a list item only by all its keys. Otherwise the call is refused (ErrRefused).
 //
 // Without paths the option has no effect.
-func Release(paths ...string) Option {
+func Release(paths ...string) ChildOption {
 	return func(o *options) { o.release = append(o.release, paths...) }
 }
 
@@ -242,7 +324,7 @@ func Release(paths ...string) Option {
 //
 // Without the option, these values are applied like all others. Without paths, the option has no
 // effect. For objects that are never written again, use IfMissing.
-func Once(paths ...string) Option {
+func Once(paths ...string) ChildOption {
 	return func(o *options) { o.once = append(o.once, paths...) }
 }
 
@@ -272,7 +354,7 @@ func Once(paths ...string) Option {
 // it, if the operator may get it. Otherwise only the fields that desired specifies are taken.
 //
 // Without managers the option has no effect. For earlier names of the field owner, see FormerFieldOwners.
-func MigrateFrom(managers ...string) Option {
+func MigrateFrom(managers ...string) ChildOption {
 	return func(o *options) { o.migrateFrom = append(o.migrateFrom, managers...) }
 }
 
@@ -288,14 +370,14 @@ func MigrateFrom(managers ...string) Option {
 // Paths have the form that Release describes, and each includes everything below it. Desired must not specify the path.
 //
 // Without paths the option has no effect.
-func Retire(paths ...string) Option {
+func Retire(paths ...string) ChildOption {
 	return func(o *options) { o.retire = append(o.retire, paths...) }
 }
 
 // OverwriteData allows the first apply to a Secret that exists to change data. Without it, such an apply is refused
 // (ErrRefused) and nothing is written, because an operator that generates a password would replace the one that is in use.
 // See Once for values that are only set at creation.
-func OverwriteData() Option {
+func OverwriteData() ChildOption {
 	return func(o *options) { o.overwriteData = true }
 }
 
@@ -303,33 +385,26 @@ func (o *options) changesOwnership() bool {
 	return len(o.migrateFrom)+len(o.release)+len(o.once)+len(o.retire) > 0 || o.overwriteData
 }
 
-// of are the options of one of the children.
-func (o *options) of(desired client.Object) options {
+// forChild returns the options for one child of a Set.
+func (o *options) forChild(desired client.Object) options {
 	own := *o
-	own.prune, own.propagation, own.deleteAdopted = nil, "", false
-	own = own.narrowedTo(desired)
-	own.only = nil
-	return own
+	own.only, own.prune, own.propagation, own.deleteAdopted = nil, nil, "", false
+	if len(o.only) == 0 {
+		return own
+	}
+	return own.narrowedTo(desired, o.only)
 }
 
-// narrowedTo returns the options, and those that OnlyFor gives to desired. The options of other
-// children stay in only.
-func (o *options) narrowedTo(desired client.Object) options {
-	if len(o.only) == 0 {
-		return *o // without the allocation of another
-	}
+// narrowedTo returns the options, and those of only that are for desired.
+func (o *options) narrowedTo(desired client.Object, only []narrowed) options {
 	own := *o
-	own.only = nil
 	// Other children append to the same slices.
 	own.migrateFrom, own.release = slices.Clip(o.migrateFrom), slices.Clip(o.release)
 	own.once, own.retire = slices.Clip(o.once), slices.Clip(o.retire)
-	for _, part := range o.only {
-		if !part.isFor(desired) {
-			own.only = append(own.only, part)
-			continue
+	for _, part := range only {
+		if part.isFor(desired) {
+			own.add(part.opts...)
 		}
-		own.add(part.opts)
-		own.recreateNamed = own.recreateNamed || resolve(part.opts).recreate != ""
 	}
 	return own
 }
@@ -346,36 +421,16 @@ func (o *options) handover() string {
 	return strings.Join(slices.Concat(o.migrateFrom, []string{""}, o.release, []string{""}, o.once, []string{""}, o.retire), "\n")
 }
 
-// check refuses options that mean nothing for an object that is wanted.
+// check refuses options that contradict each other, and values that no option has.
 func (o *options) check(s *fault.Subject) error {
 	switch {
-	case o.propagation != "":
-		return s.Refuse("", "ensure.Propagation is for ensure.Absent and ensure.Prune: Object deletes nothing")
-	case o.deleteAdopted:
-		return s.Refuse("", "ensure.DeleteAdopted is for ensure.Absent and ensure.Prune: Object deletes nothing")
-	case o.prune != nil:
-		return s.Refuse("", "ensure.Prune is for ensure.Set")
-	case o.only != nil:
-		return s.Refuse("", "ensure.OnlyFor names another object: pass the pointer that ensure.Object got")
 	case o.ifMissing && (o.ifExists || o.adopt || o.recreate != "" || o.changesOwnership()):
 		return s.Refuse("", "ensure.IfMissing does not change an existing object: "+
 			"combine it with ensure.ControlledBy and ensure.DryRun only")
-	case o.onDrift && o.recreate == "":
-		return s.Refuse("", "ensure.RecreateOnDrift has no meaning without ensure.Recreate")
 	case o.recreate != "" && o.recreate != metav1.DeletePropagationBackground && o.recreate != metav1.DeletePropagationOrphan:
 		return s.Refuse("", fmt.Sprintf("ensure.Recreate takes Background or Orphan, not %q", o.recreate))
-	}
-	return nil
-}
-
-// checkForAbsent refuses options that have no meaning for ensure.Absent.
-func (o *options) checkForAbsent(s *fault.Subject) error {
-	switch {
-	case o.adopt:
-		return s.Refuse("", "ensure.Adopt has no meaning here: only objects of ours are deleted")
-	case o.ifExists, o.ifMissing, o.recreate != "", o.onDrift, o.changesOwnership(), o.prune != nil, o.only != nil:
-		return s.Refuse("", "ensure.Absent takes ensure.ControlledBy, ensure.Propagation, "+
-			"ensure.DeleteAdopted and ensure.DryRun only")
+	case o.wrongExtent != "":
+		return s.Refuse("", "ensure.Recreate takes ensure.OnDrift and ensure.DeleteData, not "+o.wrongExtent)
 	}
 	return nil
 }

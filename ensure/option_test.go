@@ -1,13 +1,13 @@
 package ensure_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
 )
@@ -109,17 +109,17 @@ func TestDryRunOfADeletion(t *testing.T) {
 	require.NotNil(t, live(t, s, configMap()))
 }
 
-// An option that means nothing where it is given is a mistake.
-func TestOptionsOutOfPlace(t *testing.T) {
+// Options that contradict each other, and values that no option has, are mistakes.
+func TestRefusedOptions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		opts []ensure.Option
 		says string
 	}{
-		"Propagation":         {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, "ensure.Propagation is for"},
-		"Prune":               {[]ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, "ensure.Prune is for ensure.Set"},
-		"OnlyFor":             {[]ensure.Option{ensure.OnlyFor(configMap())}, "ensure.OnlyFor names another object"},
 		"IfMissing":           {[]ensure.Option{ensure.IfMissing(), ensure.Adopt()}, "ensure.IfMissing does not change an existing object"},
-		"RecreateOnDrift":     {[]ensure.Option{ensure.RecreateOnDrift()}, "ensure.RecreateOnDrift has no meaning without ensure.Recreate"},
+		"an unknown extent":   {[]ensure.Option{ensure.Recreate("Orphan", "All")}, `takes ensure.OnDrift and ensure.DeleteData, not "All"`},
+		"an empty extent":     {[]ensure.Option{ensure.Recreate("Orphan", ensure.OnDrift, "")}, `not ""`},
+		"a nil option":        {[]ensure.Option{nil}, "an Option is nil"},
+		"a nil ChildOption":   {[]ensure.Option{ensure.ChildOption(nil)}, "an Option is nil"},
 		"Recreate of nothing": {[]ensure.Option{ensure.Recreate("")}, "ensure.Recreate takes Background or Orphan"},
 		"Recreate":            {[]ensure.Option{ensure.Recreate(metav1.DeletePropagationForeground)}, `ensure.Recreate takes Background or Orphan, not "Foreground"`},
 	} {
@@ -131,15 +131,55 @@ func TestOptionsOutOfPlace(t *testing.T) {
 			require.Empty(t, s.take())
 		})
 	}
-	for name, opt := range map[string]ensure.Option{
-		"IfExists": ensure.IfExists(), "Recreate": ensure.Recreate(metav1.DeletePropagationOrphan),
-		"Prune": ensure.Prune(&corev1.ConfigMap{}), "OnlyFor": ensure.OnlyFor(configMap()),
+}
+
+// Each option goes where it has a meaning.
+var (
+	_ ensure.Option = ensure.Adopt()
+	_ ensure.Option = ensure.ControlledBy(nil)
+	_ ensure.Option = ensure.DryRun()
+
+	_ ensure.SetOption = ensure.Adopt()
+	_ ensure.SetOption = ensure.DryRun()
+	_ ensure.SetOption = ensure.Prune().WhenReady().Propagation("").DeleteAdopted()
+	_ ensure.SetOption = ensure.ContinueOnError()
+	_ ensure.SetOption = ensure.OnlyFor(nil)
+
+	_ ensure.AbsentOption = ensure.ControlledBy(nil)
+	_ ensure.AbsentOption = ensure.DryRun()
+	_ ensure.AbsentOption = ensure.Propagation("")
+	_ ensure.AbsentOption = ensure.DeleteAdopted()
+
+	_ = []ensure.ChildOption{
+		ensure.Adopt(), ensure.IfExists(), ensure.IfMissing(), ensure.Recreate(""), ensure.Release(), ensure.Once(),
+		ensure.MigrateFrom(), ensure.Retire(), ensure.OverwriteData(),
+	}
+)
+
+// An option does not compile where it has no meaning.
+func TestOptionsAreTyped(t *testing.T) {
+	type places struct{ object, set, absent, child bool }
+	for name, tc := range map[string]struct {
+		result any // a function's, by its type
+		want   places
+	}{
+		"a ChildOption":   {ensure.Adopt, places{object: true, set: true, child: true}},
+		"ControlledBy":    {ensure.ControlledBy, places{object: true, absent: true}},
+		"DryRun":          {ensure.DryRun, places{object: true, set: true, absent: true}},
+		"OnlyFor":         {ensure.OnlyFor, places{set: true}},
+		"ContinueOnError": {ensure.ContinueOnError, places{set: true}},
+		"Prune":           {ensure.Prune, places{set: true}},
+		"Propagation":     {ensure.Propagation, places{absent: true}},
+		"DeleteAdopted":   {ensure.DeleteAdopted, places{absent: true}},
 	} {
-		t.Run(name+" for Absent", func(t *testing.T) {
-			s := newServer()
-			_, err := ensure.Absent(t.Context(), newEnsurer(s), client.Object(named()), opt)
-			require.ErrorIs(t, err, ensure.ErrRefused)
-			require.Empty(t, s.take())
+		t.Run(name, func(t *testing.T) {
+			returned := reflect.TypeOf(tc.result).Out(0)
+			require.Equal(t, tc.want, places{
+				object: returned.AssignableTo(reflect.TypeFor[ensure.Option]()),
+				set:    returned.AssignableTo(reflect.TypeFor[ensure.SetOption]()),
+				absent: returned.AssignableTo(reflect.TypeFor[ensure.AbsentOption]()),
+				child:  returned.AssignableTo(reflect.TypeFor[ensure.ChildOption]()),
+			})
 		})
 	}
 }

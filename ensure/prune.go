@@ -42,31 +42,59 @@ import (
 // the error is a Conflict, and nothing is deleted.
 //
 // The UID and the resourceVersion that were read are preconditions of each delete request. Dependents
-// are deleted afterwards, unless Propagation specifies another policy. Adopted objects are Released, as
-// by Absent, unless DeleteAdopted is given. Prune ignores objects without a digest, or with managed fields
-// that show no apply of our field owner: use Absent for them. The digest may also be where it is by default, and digest
-// and apply may be those of a former field owner that FormerFieldOwners names.
-func Prune(kinds ...client.Object) Option {
-	if len(kinds) == 0 {
-		kinds = []client.Object{nil} // is refused
-	}
-	return func(o *options) { o.prune = append(o.prune, kinds...) }
+// are deleted afterwards, unless Pruning.Propagation specifies another policy. Adopted objects are
+// Released, as by Absent, unless Pruning.DeleteAdopted is called. Prune ignores objects without a digest,
+// or with managed fields that show no apply of our field owner: use Absent for them. The digest may also
+// be where it is by default, and digest and apply may be those of a former field owner that
+// FormerFieldOwners names.
+//
+// If Set gets Prune twice, the kinds are joined. WhenReady and DeleteAdopted of either hold for all kinds,
+// and so does the last Propagation.
+func Prune(kinds ...client.Object) Pruning { return Pruning{kinds: kinds} }
+
+// A Pruning is the SetOption that Prune returns. Each method returns a changed copy:
+//
+//	ensure.Prune(&appsv1.Deployment{}, &corev1.Service{}).WhenReady()
+type Pruning struct {
+	kinds         []client.Object
+	whenReady     bool
+	propagation   metav1.DeletionPropagation
+	deleteAdopted bool
 }
 
-// PruneOnceReady is Prune, except that Set deletes nothing until all children are ready, as package
-// readiness defines it. Use it if children with new names replace those with former names, which
-// continue to serve until then. The next call prunes when the children are ready, so the operator must
-// watch their status: predicates.Owned passes those events.
-//
-//	ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{})
-//
-// Prune and PruneOnceReady together wait for all their kinds.
-func PruneOnceReady(kinds ...client.Object) Option {
-	prune := Prune(kinds...)
-	return func(o *options) {
-		prune(o)
-		o.pruneReady = true
+// WhenReady makes Set delete nothing until all children are ready, as package readiness defines it. Use it
+// if children with new names replace those with former names, which continue to serve until then. The next
+// call prunes when the children are ready, so the operator must watch their status: predicates.Owned
+// passes those events.
+func (p Pruning) WhenReady() Pruning {
+	p.whenReady = true
+	return p
+}
+
+// Propagation decides what happens to the dependents of a pruned object, as the option Propagation does
+// for Absent.
+func (p Pruning) Propagation(policy metav1.DeletionPropagation) Pruning {
+	p.propagation = policy
+	return p
+}
+
+// DeleteAdopted makes Set delete adopted objects, which somebody else created. Without DeleteAdopted, Set
+// only gives up our fields.
+func (p Pruning) DeleteAdopted() Pruning {
+	p.deleteAdopted = true
+	return p
+}
+
+func (Pruning) isForSet() {}
+
+func (o *options) addPruning(p Pruning) {
+	if len(p.kinds) == 0 {
+		p.kinds = []client.Object{nil} // is refused
 	}
+	o.prune = append(o.prune, p.kinds...)
+	o.pruneReady = o.pruneReady || p.whenReady
+	o.propagation = cmp.Or(p.propagation, o.propagation)
+	o.deleteAdopted = o.deleteAdopted || p.deleteAdopted
 }
 
 // removeRest deletes what is no longer wanted.
@@ -116,7 +144,6 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 
 // newRemovalOf returns the removal of objects of a kind that the owner may control. It has no name.
 func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
-	o.prune, o.only = nil, nil
 	o.propagation = cmp.Or(o.propagation, metav1.DeletePropagationBackground)
 	if object.IsNil(like) {
 		return nil, refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")

@@ -26,7 +26,7 @@ func called(name string) *corev1.ConfigMap {
 }
 
 // prune is a pass of a Set that wants nothing any more but these.
-func prune(t *testing.T, e *ensure.Ensurer, wanted []client.Object, opts ...ensure.Option) []ensure.Result[client.Object] {
+func prune(t *testing.T, e *ensure.Ensurer, wanted []client.Object, opts ...ensure.SetOption) []ensure.Result[client.Object] {
 	t.Helper()
 	results, err := ensure.Set(t.Context(), e, shop(), wanted, append(opts, ensure.Prune(&corev1.ConfigMap{}))...)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestPruneInReverse(t *testing.T) {
 	}
 	created(t, s, service(), ensure.ControlledBy(shop()))
 	results, err := ensure.Set(t.Context(), ensure.New(aged(s, "c"), s, fieldOwner), shop(), nil,
-		ensure.Prune(&corev1.ConfigMap{}, &corev1.Service{}), ensure.Propagation(metav1.DeletePropagationForeground))
+		ensure.Prune(&corev1.ConfigMap{}, &corev1.Service{}).Propagation(metav1.DeletePropagationForeground))
 	require.NoError(t, err)
 	require.Equal(t, []string{"web", "c", "b", "a"}, namesOf(results.Pruned), "of the same age by name")
 	for _, removal := range removals(s.take()) {
@@ -122,12 +122,12 @@ func TestPruneInReverse(t *testing.T) {
 	}
 }
 
-func TestPruneOnceReady(t *testing.T) {
+func TestPruneWhenReady(t *testing.T) {
 	s := newServer()
 	created(t, s, called("old"), ensure.ControlledBy(shop()))
 	e := newEnsurer(s)
 	pass := func(children ...client.Object) []string {
-		results, err := ensure.Set(t.Context(), e, shop(), children, ensure.PruneOnceReady(&corev1.ConfigMap{}))
+		results, err := ensure.Set(t.Context(), e, shop(), children, ensure.Prune(&corev1.ConfigMap{}).WhenReady())
 		require.NoError(t, err)
 		return namesOf(results.Pruned)
 	}

@@ -108,7 +108,7 @@ func TestReadinessOfASet(t *testing.T) {
 	balanced := with(service(), func(o *corev1.Service) { o.Spec.Type = corev1.ServiceTypeLoadBalancer })
 	absent := called("absent")
 	readinessOf := func(children ...client.Object) readiness.Readiness {
-		opts := []ensure.Option{}
+		opts := []ensure.SetOption{}
 		if slices.Contains(children, client.Object(absent)) {
 			opts = append(opts, ensure.OnlyFor(absent, ensure.IfExists()))
 		}
@@ -158,6 +158,30 @@ func TestExplainPartOfASet(t *testing.T) {
 	require.Equal(t, failed, explain(err))
 	nothing := readiness.Readiness{State: readiness.InProgress, Reason: "InProgress", Message: "there is no object"}
 	require.Equal(t, nothing, explain(nil, web, called("other")), "is no child")
+}
+
+// TestReadinessOfASetThatContinued tells of each child its own error.
+func TestReadinessOfASetThatContinued(t *testing.T) {
+	s := newServer()
+	s.answers = []error{status(422, metav1.StatusReasonInvalid), nil, status(403, metav1.StatusReasonForbidden)}
+	front, settings, web, more := service(), configMap(), called("broken"), called("more")
+	results, err := ensure.Set(t.Context(), newEnsurer(s), shop(), []client.Object{front, settings, web, more}, ensure.ContinueOnError())
+	require.Error(t, err)
+	explain := func(children ...client.Object) readiness.Readiness {
+		found, explainErr := results.Explain(t.Context(), s, err, children...)
+		require.NoError(t, explainErr)
+		return found
+	}
+	require.Equal(t, readiness.Ready, explain(settings, more).State)
+	require.Equal(t, "Invalid", explain(front).Reason)
+	forbidden := explain(settings, web)
+	require.Equal(t, readiness.InProgress, forbidden.State)
+	require.Equal(t, "Forbidden", forbidden.Reason)
+	require.Regexp(t, `^cannot create ConfigMap "default/broken": Forbidden`, forbidden.Message)
+	require.NotContains(t, forbidden.Message, "Service")
+	require.Equal(t, readiness.Readiness{State: readiness.InProgress, Reason: "Invalid", Message: err.Error()}, results.Readiness(err))
+	require.Equal(t, "Invalid", results.Readiness(nil).Reason, "the error was dropped")
+	require.Equal(t, readiness.Ready, ensure.ResultOf(results, settings).Readiness(err).State)
 }
 
 // TestExplainFails returns the error of the list, and the readiness without an explanation.

@@ -263,12 +263,12 @@ func TestRecreateForDrift(t *testing.T) {
 	require.Empty(t, removals(s.take()))
 
 	_, e = drifted(t)
-	result := mustEnsure(t, e, service(), anew, ensure.RecreateOnDrift())
+	result := mustEnsure(t, e, service(), ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift))
 	require.Equal(t, ensure.Recreated, result.Operation)
 	require.Equal(t, ensure.Drifted, result.Cause)
 }
 
-// What takes more with it than itself is deleted only by name.
+// What takes more with it than itself is deleted only by the extent that says so.
 func TestRecreateOfWhatHoldsMore(t *testing.T) {
 	claim := func(size string) *corev1.PersistentVolumeClaim {
 		return &corev1.PersistentVolumeClaim{
@@ -292,13 +292,13 @@ func TestRecreateOfWhatHoldsMore(t *testing.T) {
 	_, err = ensure.Object(t.Context(), e, smaller, anew)
 	require.ErrorIs(t, err, ensure.ErrImmutable)
 	s.immutableNow()
-	result := mustEnsure(t, e, smaller, ensure.OnlyFor(smaller, anew)) // what was refused before is allowed now
-	require.Equal(t, ensure.Recreated, result.Operation)
+	result := mustEnsure(t, e, smaller, ensure.Recreate(metav1.DeletePropagationBackground, ensure.DeleteData))
+	require.Equal(t, ensure.Recreated, result.Operation, "what was refused before is allowed now")
 
 	s.immutableNow()
 	larger := claim("2Gi")
-	_, err = ensure.Set(t.Context(), newEnsurer(s), shop(), []client.Object{larger}, anew)
-	require.ErrorIs(t, err, ensure.ErrImmutable, "it is for all of the children")
+	_, err = ensure.Set(t.Context(), newEnsurer(s), shop(), []client.Object{larger}, ensure.OnlyFor(larger, anew))
+	require.ErrorIs(t, err, ensure.ErrImmutable, "OnlyFor does not say it")
 }
 
 // A refusal is not asked for again and again.
@@ -306,7 +306,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	s := newServer()
 	created(t, s, service())
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	e := ensure.New(s.cached(faithful), s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(s.cached(faithful), s, fieldOwner, withClock(clock))
 	s.immutableNow()
 	_, first := ensure.Object(t.Context(), e, affine())
 	require.ErrorIs(t, first, ensure.ErrImmutable)

@@ -110,7 +110,7 @@ func TestARefusalThatIsOver(t *testing.T) {
 			s.edit(t, service(), `{"spec":{"ports":[{"name":"http","port":80,"protocol":"TCP"}]}}`)
 		}
 	}
-	result := mustEnsure(t, newEnsurer(s), service(), ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift())
+	result := mustEnsure(t, newEnsurer(s), service(), ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift))
 	require.Contains(t, []ensure.Operation{ensure.Updated, ensure.Unchanged}, result.Operation)
 	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "apply"}, s.verbs()), "the apply is sent once more")
 }

@@ -41,7 +41,7 @@ type Result[T client.Object] struct {
 // The readiness is
 //
 //   - InProgress, with the Reason and the text of err, if the child was not ensured: a later call may
-//     succeed. For Set, err may be about an earlier child.
+//     succeed. For Set, err may be about another child.
 //   - InProgress if r is Stale, because the status in Live describes an earlier state;
 //   - otherwise the result of readiness.Of for Live.
 func (r Result[T]) Readiness(err error) readiness.Readiness {

@@ -106,7 +106,7 @@ func TestRetryOfAHiddenChild(t *testing.T) {
 	s := newServer()
 	clock := newClock()
 	created(t, s, configMap())
-	e := ensure.New(s.cached(hidden), s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(s.cached(hidden), s, fieldOwner, withClock(clock))
 	mustEnsure(t, e, configMap())
 	clock.SetTime(clock.Now().Add(2 * time.Minute))
 	_, err := ensure.Object(t.Context(), e, configMap())

@@ -31,7 +31,7 @@ func wants(desired client.Object, opts ...ensure.Option) caller {
 }
 
 // wantsNone is a caller that has obj deleted.
-func wantsNone(obj client.Object, opts ...ensure.Option) caller {
+func wantsNone(obj client.Object, opts ...ensure.AbsentOption) caller {
 	return func(a *arena) error {
 		_, err := ensure.Absent(a.t.Context(), a.e, obj, opts...)
 		return err

@@ -1,7 +1,9 @@
 package ensure
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -9,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/status/readiness"
 )
@@ -31,21 +34,16 @@ import (
 // children of the same kind and name.
 //
 // While a child fails, as with ErrContested, ErrImmutable or ErrForeign, the children after it are not
-// ensured and nothing is pruned. Put a contested child last, or ensure it in a separate call and join
-// the errors.
-func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...Option) (Results, error) {
+// ensured and nothing is pruned. Put a contested child last, or give ContinueOnError.
+func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client.Object, opts ...SetOption) (Results, error) {
 	results := Results{Children: make([]Result[client.Object], len(children)), desired: children}
 	s, err := e.newSet(owner, children, resolve(opts))
 	if err != nil {
 		return results, published(err)
 	}
-	for i, p := range s.children {
-		found, err := p.ensure(ctx)
-		if err != nil {
-			return results, published(err)
-		}
-		results.Children[i] = resultOf[client.Object](found, &p.child.Subject)
-		results.kinds = append(results.kinds, p.child.Kind.GVK.Kind)
+	results.details, err = s.ensure(ctx, results.Children)
+	if err != nil {
+		return results, err
 	}
 	if s.prunesWhenReady && results.Readiness(nil).State != readiness.Ready {
 		return results, nil
@@ -57,16 +55,29 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 // OnlyFor limits options to one of the children given to Set. The pointer identifies the child:
 //
 //	ensure.OnlyFor(statefulSet, ensure.Recreate(metav1.DeletePropagationOrphan))
+func OnlyFor(child client.Object, opts ...ChildOption) SetOption {
+	return setOption(func(o *options) { o.only = append(o.only, narrowed{child, opts}) })
+}
+
+// ContinueOnError makes Set ensure the children after one that failed, too, in order. The error joins those
+// of the children: errors.Join makes it, and each is the *Error of its child. Reason is that of the first
+// child that failed, and Retry waits for the first of the errors. Results has a Result for each child that
+// succeeded. Nothing is pruned while a child fails.
 //
-// Object accepts OnlyFor for its only child, because Recreate requires OnlyFor for some kinds.
-func OnlyFor(child client.Object, opts ...Option) Option {
-	return func(o *options) { o.only = append(o.only, narrowed{child, opts}) }
+// Set still stops if the next child would fail alike: if the owner is being deleted (ErrOwnerTerminating),
+// if a namespace is (ErrTerminating), or if ctx is done.
+//
+// With ContinueOnError, no child may rely on those before it. Put first whatever the others use, so that
+// they find it in the usual case. If a child must not exist without another, such as a Job without the
+// NetworkPolicy that confines its pods, ensure the latter in an earlier call.
+func ContinueOnError() SetOption {
+	return setOption(func(o *options) { o.continues = true })
 }
 
 // Results are the outcome of Set.
 type Results struct {
-	// Children has a Result for each child, in the order of the children. The Results of a failed child
-	// and of all later children are zero: their Operation is empty.
+	// Children has a Result for each child, in the order of the children. The Result of a child that failed,
+	// or that Set did not come to, is zero: its Operation is empty.
 	Children []Result[client.Object]
 	// Pruned has the objects that are no longer desired, in the order of their deletion. Operation is
 	// Deleting until an object is gone, Gone if somebody else deleted the object first, or Released if
@@ -75,11 +86,17 @@ type Results struct {
 	Pruned []Result[client.Object]
 
 	desired []client.Object
-	kinds   []string // of the children that were ensured
+	details []detail // of the children, unless Set refused the call
+}
+
+// A detail is what Results know of a child beside its Result.
+type detail struct {
+	kind string
+	err  error // if the child failed
 }
 
 // ResultOf returns the Result of a child that was given to Set. The pointer identifies the child. The
-// Result is zero if child was not given to Set, or if Set stopped before it.
+// Result is zero if child was not given to Set, if it failed, or if Set stopped before it.
 func ResultOf[T client.Object](results Results, child T) Result[T] {
 	i := results.indexOf(child)
 	if i < 0 || i >= len(results.Children) {
@@ -122,14 +139,17 @@ func (r Results) Readiness(err error) readiness.Readiness {
 	if err != nil {
 		return Result[client.Object]{}.Readiness(err)
 	}
-	found, _ := r.first(func(child Result[client.Object]) (readiness.Readiness, error) { return child.Readiness(nil), nil })
+	found, _ := r.first(nil, func(child Result[client.Object], err error) (readiness.Readiness, error) {
+		return child.Readiness(err), nil
+	})
 	return found
 }
 
 // Explain is Readiness by Result.Explain: the reason comes from the pods and the events of a child.
 //
 // children are some of those that Set got, for a condition about a part of them. Then err only counts for
-// the children that were not ensured, and comes after an earlier child that is not Ready:
+// the children that were not ensured, and comes after an earlier child that is not Ready. Of a joined err,
+// only the error of the child itself counts:
 //
 //	database, explainErr := children.Explain(ctx, r.client, err, databaseService, statefulSet)
 func (r Results) Explain(
@@ -141,33 +161,41 @@ func (r Results) Explain(
 	} else if err != nil {
 		return Result[client.Object]{}.Explain(ctx, reader, err)
 	}
-	return part.first(func(child Result[client.Object]) (readiness.Readiness, error) { return child.Explain(ctx, reader, err) })
+	return part.first(err, func(child Result[client.Object], err error) (readiness.Readiness, error) {
+		return child.Explain(ctx, reader, err)
+	})
 }
 
-// first returns the first readiness that is not Ready, or Ready.
-func (r Results) first(readinessOf func(Result[client.Object]) (readiness.Readiness, error)) (readiness.Readiness, error) {
+// first returns the first readiness that is not Ready, or Ready. err counts for a child that Set did not come to.
+func (r Results) first(
+	err error, readinessOf func(Result[client.Object], error) (readiness.Readiness, error),
+) (readiness.Readiness, error) {
 	for i, child := range r.Children {
+		var known detail
+		if i < len(r.details) {
+			known = r.details[i]
+		}
 		if child.Operation == Gone {
 			continue
 		}
-		found, err := readinessOf(child)
+		found, explainErr := readinessOf(child, cmp.Or(known.err, err))
 		if found.State == readiness.Ready {
 			continue
 		}
-		if child.Operation != "" && i < len(r.kinds) {
-			found.Message = fmt.Sprintf("%s %q: %s", r.kinds[i], child.Live.GetName(), found.Message)
+		if child.Operation != "" && known.kind != "" {
+			found.Message = fmt.Sprintf("%s %q: %s", known.kind, child.Live.GetName(), found.Message)
 		}
-		return found, err
+		return found, explainErr
 	}
 	return readiness.Readiness{State: readiness.Ready, Reason: string(readiness.Ready), Message: "all children are ready"}, nil
 }
 
 // part returns the Results of some children. A child that was not given to Set was not ensured.
 func (r Results) part(children []client.Object) Results {
-	part := Results{Children: make([]Result[client.Object], len(children)), kinds: make([]string, len(children))}
+	part := Results{Children: make([]Result[client.Object], len(children)), details: make([]detail, len(children))}
 	for to, child := range children {
-		if from := r.indexOf(child); from >= 0 && from < len(r.kinds) {
-			part.Children[to], part.kinds[to] = r.Children[from], r.kinds[from]
+		if from := r.indexOf(child); from >= 0 && from < len(r.details) {
+			part.Children[to], part.details[to] = r.Children[from], r.details[from]
 		}
 	}
 	return part
@@ -178,6 +206,7 @@ type set struct {
 	children        []*pass    // in order
 	unwanted        []*removal // one for each kind to be pruned, in order
 	prunesWhenReady bool
+	continues       bool // after an error
 }
 
 // childKey tells children apart. The versions of a kind are views of the same objects.
@@ -189,21 +218,15 @@ type childKey struct {
 func keyOf(c *layer.Child) childKey { return childKey{c.Kind.GVK.GroupKind(), c.Subject.Key} }
 
 func (e *Ensurer) newSet(owner client.Object, children []client.Object, o options) (*set, error) {
-	if err := checkSetOptions(children, o); err != nil {
-		return nil, err
-	}
-	s := &set{prunesWhenReady: o.pruneReady}
-	for _, desired := range children {
-		own := o.of(desired)
-		switch {
-		case own.controlled:
-			return nil, refuseCall(ownerTwice)
-		case own.prune != nil, own.propagation != "", own.deleteAdopted:
-			return nil, refuseCall(
-				"ensure.Prune, ensure.Propagation and ensure.DeleteAdopted are for the whole Set, not for ensure.OnlyFor")
+	for _, part := range o.only {
+		if !slices.ContainsFunc(children, part.isFor) {
+			return nil, refuseCall("ensure.OnlyFor names none of the children: pass a pointer that ensure.Set got")
 		}
-		own.controlled, own.owner = true, owner
-		p, err := e.newPass(desired, own)
+	}
+	o.controlled, o.owner = true, owner
+	s := &set{prunesWhenReady: o.pruneReady, continues: o.continues}
+	for _, desired := range children {
+		p, err := e.newPass(desired, o.forChild(desired))
 		if err != nil {
 			return nil, err
 		}
@@ -212,7 +235,6 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 		}
 		s.children = append(s.children, p)
 	}
-	o.controlled, o.owner = true, owner
 	for _, kind := range o.prune {
 		c, err := e.newRemovalOf(kind, o)
 		if err != nil {
@@ -223,25 +245,31 @@ func (e *Ensurer) newSet(owner client.Object, children []client.Object, o option
 	return s, nil
 }
 
-// checkSetOptions refuses options that have no effect in a Set.
-func checkSetOptions(children []client.Object, o options) error {
-	switch {
-	case o.controlled:
-		return refuseCall(ownerTwice)
-	case o.propagation != "" && o.prune == nil:
-		return refuseCall("ensure.Propagation has no meaning without ensure.Prune")
-	case o.deleteAdopted && o.prune == nil:
-		return refuseCall("ensure.DeleteAdopted has no meaning without ensure.Prune")
+// ensure ensures the children, and puts the result of each into results. The error is as callers get it.
+func (s *set) ensure(ctx context.Context, results []Result[client.Object]) ([]detail, error) {
+	details := make([]detail, len(s.children))
+	for i, p := range s.children {
+		details[i].kind = p.child.Kind.GVK.Kind
 	}
-	for _, part := range o.only {
-		if !slices.ContainsFunc(children, part.isFor) {
-			return refuseCall("ensure.OnlyFor names none of the children: pass a pointer that ensure.Set got")
+	var errs []error
+	for i, p := range s.children {
+		found, err := p.ensure(ctx)
+		if err == nil {
+			results[i] = resultOf[client.Object](found, &p.child.Subject)
+			continue
+		}
+		err = published(err)
+		if !s.continues {
+			return details, err
+		}
+		details[i].err = err
+		errs = append(errs, err)
+		if ctx.Err() != nil || errors.Is(err, ErrOwnerTerminating) || fault.IsNamespaceTerminating(err) {
+			break
 		}
 	}
-	return nil
+	return details, errors.Join(errs...)
 }
-
-const ownerTwice = "ensure.ControlledBy has no meaning here: the owner is an argument of ensure.Set"
 
 func (s *set) has(key childKey) bool {
 	return slices.ContainsFunc(s.children, func(p *pass) bool { return keyOf(&p.child) == key })

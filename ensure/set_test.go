@@ -1,6 +1,7 @@
 package ensure_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -81,38 +82,160 @@ func TestSetGivesOptionsToOneChild(t *testing.T) {
 	require.Equal(t, ensure.Adopted, ensure.ResultOf(results, settings).Cause)
 }
 
+// continuing is a pass over a Service, a ConfigMap and a Deployment that goes on after errors.
+func continuing(t *testing.T, s *apiServer) (ensure.Results, error) {
+	t.Helper()
+	return ensure.Set(t.Context(), newEnsurer(s), shop(), []client.Object{service(), configMap(), deployment()},
+		ensure.ContinueOnError(), ensure.Prune(&corev1.ConfigMap{}))
+}
+
+// kindsOf are the kinds of the children that failed.
+func kindsOf(t *testing.T, err error) (kinds []string) {
+	t.Helper()
+	joined, ok := err.(interface{ Unwrap() []error })
+	require.True(t, ok)
+	for _, part := range joined.Unwrap() {
+		failed, ok := part.(*ensure.Error) //nolint:errorlint // part itself is meant
+		require.True(t, ok)
+		kinds = append(kinds, failed.Kind.Kind)
+	}
+	return kinds
+}
+
+func TestSetContinuesAfterErrors(t *testing.T) {
+	s := newServer()
+	created(t, s, called("unwanted"), ensure.ControlledBy(shop()))
+	invalid, forbidden := status(422, metav1.StatusReasonInvalid), status(403, metav1.StatusReasonForbidden)
+	s.answers = []error{invalid, nil, forbidden}
+	results, err := continuing(t, s)
+	require.Equal(t, []string{"Service", "Deployment"}, kindsOf(t, err))
+	require.Equal(t, []ensure.Operation{"", ensure.Created, ""}, operations(results))
+	require.Empty(t, results.Pruned)
+	require.NotNil(t, live(t, s, called("unwanted")))
+	require.Equal(t, "Invalid", ensure.Reason(err), "of the first")
+	require.ErrorIs(t, err, ensure.ErrInvalid)
+	require.ErrorIs(t, err, ensure.ErrAPI)
+
+	next, err := ensure.Retry(t.Context(), err, results)
+	require.NoError(t, err)
+	require.Equal(t, failureDelay, next.RequeueAfter)
+
+	s.answers = []error{nil, forbidden}
+	results, err = continuing(t, s)
+	require.Equal(t, []string{"Deployment"}, kindsOf(t, err))
+	require.Equal(t, []ensure.Operation{ensure.Created, ensure.Unchanged, ""}, operations(results))
+
+	results, err = continuing(t, s)
+	require.NoError(t, err)
+	require.Equal(t, []ensure.Operation{ensure.Unchanged, ensure.Unchanged, ensure.Created}, operations(results))
+	require.Equal(t, []string{"unwanted"}, namesOf(results.Pruned))
+}
+
+// The children after these would fail alike.
+func TestSetStopsDespiteContinueOnError(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	for name, tc := range map[string]struct {
+		answer error
+		before func(s *apiServer)
+		class  error
+	}{
+		"the namespace is being deleted": {
+			status(403, metav1.StatusReasonForbidden, cause("NamespaceTerminating", "metadata.namespace")), nil, ensure.ErrTerminating,
+		},
+		"the context is done": {context.Canceled, func(*apiServer) { cancel() }, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			s.answers = []error{tc.answer}
+			s.before = func(verb string) {
+				if verb == "create" && tc.before != nil {
+					tc.before(s)
+				}
+			}
+			results, err := ensure.Set(ctx, newEnsurer(s), shop(), []client.Object{service(), configMap()}, ensure.ContinueOnError())
+			require.ErrorIs(t, err, tc.class)
+			require.Equal(t, []string{"Service"}, kindsOf(t, err))
+			require.Equal(t, []ensure.Operation{"", ""}, operations(results))
+			require.Empty(t, cmp.Diff([]string{"get", "create"}, s.verbs()))
+		})
+	}
+}
+
+// An owner that is gone has no child, and a child that is going says nothing about the others.
+func TestSetContinuesUnlessTheOwnerIsGone(t *testing.T) {
+	s := newServer()
+	s.leaving(t)
+	results, err := continuing(t, s)
+	require.ErrorIs(t, err, ensure.ErrTerminating)
+	require.Equal(t, []string{"ConfigMap"}, kindsOf(t, err))
+	require.Equal(t, []ensure.Operation{ensure.Created, "", ensure.Created}, operations(results))
+
+	s = newServer()
+	e := newEnsurer(s)
+	front := service()
+	for range 2 { // then the cache has shown it
+		_, err = ensure.Set(t.Context(), e, shop(), []client.Object{front})
+		require.NoError(t, err)
+	}
+	s.remove(t, front)
+	s.remove(t, shop())
+	s.take()
+	results, err = ensure.Set(t.Context(), e, shop(), []client.Object{front, configMap()}, ensure.ContinueOnError())
+	require.ErrorIs(t, err, ensure.ErrOwnerTerminating)
+	require.Equal(t, []ensure.Operation{"", ""}, operations(results))
+	require.Empty(t, writes(s.verbs()))
+}
+
+// The kinds of two Prunes are joined, and so is what their methods say.
+func TestSetWithTwoPrunes(t *testing.T) {
+	s := newServer(found(func(*corev1.ConfigMap) {}))
+	e := newEnsurer(s)
+	adopted := adoptedLabel()
+	_, err := ensure.Set(t.Context(), e, shop(), []client.Object{adopted, service()}, ensure.OnlyFor(adopted, ensure.Adopt()))
+	require.NoError(t, err)
+	s.take()
+	prune := ensure.Prune(&corev1.ConfigMap{})
+	_ = prune.Propagation(metav1.DeletePropagationForeground).WhenReady() // a copy
+	results, err := ensure.Set(t.Context(), e, shop(), nil, prune.Propagation(metav1.DeletePropagationForeground),
+		ensure.Prune(&corev1.Service{}).DeleteAdopted().Propagation(metav1.DeletePropagationOrphan), prune)
+	require.NoError(t, err)
+	require.Equal(t, []string{"settings", "web"}, namesOf(results.Pruned))
+	for _, removal := range removals(s.take()) {
+		require.Equal(t, metav1.DeletePropagationOrphan, *removal.PropagationPolicy)
+	}
+}
+
 // What would be refused is found before anything is written.
 func TestSetRefusesEarly(t *testing.T) {
 	going := shop()
 	going.DeletionTimestamp = new(metav1.Now())
 	nameless := with(service(), func(svc *corev1.Service) { svc.Name = "" })
 	settings := configMap()
+	given := func(opts ...ensure.SetOption) []ensure.SetOption { return opts }
 	var none *appsv1.Deployment
 	for name, tc := range map[string]struct {
 		owner    client.Object
 		children []client.Object
-		opts     []ensure.Option
+		opts     []ensure.SetOption
 		class    error
 		says     string
 	}{
-		"a child without a name":      {shop(), []client.Object{settings, nameless}, nil, ensure.ErrRefused, "metadata.name is required"},
-		"no child":                    {shop(), []client.Object{settings, none}, nil, ensure.ErrRefused, "desired is nil"},
-		"the same child twice":        {shop(), []client.Object{settings, service(), configMap()}, nil, ensure.ErrRefused, `ConfigMap "default/settings": Refused: occurs twice`},
-		"no owner":                    {nil, []client.Object{settings}, nil, ensure.ErrRefused, "owner given to ensure.ControlledBy is nil"},
-		"no owner to prune for":       {nil, nil, []ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, ensure.ErrRefused, "is nil"},
-		"an owner that is going":      {going, []client.Object{settings}, nil, ensure.ErrOwnerTerminating, "is being deleted"},
-		"likewise, to prune for":      {going, nil, []ensure.Option{ensure.Prune(&corev1.ConfigMap{})}, ensure.ErrOwnerTerminating, "is being deleted"},
-		"another owner":               {shop(), []client.Object{settings}, []ensure.Option{ensure.ControlledBy(shop())}, ensure.ErrRefused, "the owner is an argument"},
-		"another owner for one":       {shop(), []client.Object{settings}, []ensure.Option{ensure.OnlyFor(settings, ensure.ControlledBy(going))}, ensure.ErrRefused, "the owner is an argument"},
-		"pruning in one child":        {shop(), []client.Object{settings}, []ensure.Option{ensure.OnlyFor(settings, ensure.Prune(&corev1.ConfigMap{}))}, ensure.ErrRefused, "are for the whole Set"},
-		"OnlyFor what is no child":    {shop(), []client.Object{settings}, []ensure.Option{ensure.OnlyFor(configMap())}, ensure.ErrRefused, "names none of the children"},
-		"Propagation without pruning": {shop(), []client.Object{settings}, []ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, ensure.ErrRefused, "no meaning without ensure.Prune"},
-		"a nil option":                {shop(), []client.Object{settings}, []ensure.Option{nil}, ensure.ErrRefused, "an Option is nil"},
-		"a nil option for one":        {shop(), []client.Object{settings}, []ensure.Option{ensure.OnlyFor(settings, nil)}, ensure.ErrRefused, "an Option is nil"},
-		"a nil kind to prune":         {shop(), nil, []ensure.Option{ensure.Prune(nil)}, ensure.ErrRefused, "an object of each kind"},
-		"no kind to prune":            {shop(), nil, []ensure.Option{ensure.Prune()}, ensure.ErrRefused, "an object of each kind"},
-		"a cluster-scoped kind":       {shop(), nil, []ensure.Option{ensure.Prune(&corev1.Namespace{})}, ensure.ErrRefused, "cannot own a cluster-scoped object"},
-		"a kind that has no list":     {shop(), nil, []ensure.Option{ensure.Prune(&Kiosk{})}, ensure.ErrRefused, "KioskList is not a list type"},
+		"a child without a name":   {shop(), []client.Object{settings, nameless}, nil, ensure.ErrRefused, "metadata.name is required"},
+		"no child":                 {shop(), []client.Object{settings, none}, nil, ensure.ErrRefused, "desired is nil"},
+		"the same child twice":     {shop(), []client.Object{settings, service(), configMap()}, nil, ensure.ErrRefused, `ConfigMap "default/settings": Refused: occurs twice`},
+		"no owner":                 {nil, []client.Object{settings}, nil, ensure.ErrRefused, "owner given to ensure.ControlledBy is nil"},
+		"no owner to prune for":    {nil, nil, given(ensure.Prune(&corev1.ConfigMap{})), ensure.ErrRefused, "is nil"},
+		"an owner that is going":   {going, []client.Object{settings}, nil, ensure.ErrOwnerTerminating, "is being deleted"},
+		"likewise, to prune for":   {going, nil, given(ensure.Prune(&corev1.ConfigMap{})), ensure.ErrOwnerTerminating, "is being deleted"},
+		"OnlyFor what is no child": {shop(), []client.Object{settings}, given(ensure.OnlyFor(configMap())), ensure.ErrRefused, "names none of the children"},
+		"a nil option":             {shop(), []client.Object{settings}, []ensure.SetOption{nil}, ensure.ErrRefused, "an Option is nil"},
+		"a nil option for one":     {shop(), []client.Object{settings}, given(ensure.OnlyFor(settings, nil)), ensure.ErrRefused, "an Option is nil"},
+		"a nil ChildOption":        {shop(), []client.Object{settings}, given(ensure.ChildOption(nil)), ensure.ErrRefused, "an Option is nil"},
+		"a zero Pruning":           {shop(), nil, given(ensure.Pruning{}), ensure.ErrRefused, "an object of each kind"},
+		"a nil kind to prune":      {shop(), nil, given(ensure.Prune(nil)), ensure.ErrRefused, "an object of each kind"},
+		"no kind to prune":         {shop(), nil, given(ensure.Prune()), ensure.ErrRefused, "an object of each kind"},
+		"a cluster-scoped kind":    {shop(), nil, given(ensure.Prune(&corev1.Namespace{})), ensure.ErrRefused, "cannot own a cluster-scoped object"},
+		"a kind that has no list":  {shop(), nil, given(ensure.Prune(&Kiosk{})), ensure.ErrRefused, "KioskList is not a list type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()

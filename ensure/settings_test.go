@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/crypto/ripemd160" //nolint:staticcheck // the algorithm that some operators' stored digests have
 	corev1 "k8s.io/api/core/v1"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
@@ -20,7 +19,6 @@ import (
 func TestNewIsJudgedByTheFirstCall(t *testing.T) {
 	s := newServer()
 	var noClient *wrapper
-	var noTime *clocktesting.FakePassiveClock
 	noStore := ensure.WithDigest(hash.Default(), nil)
 	empty := ensure.WithDigest(hash.Using(emptyHash), hash.Label("x"))
 	long := ensure.WithDigest(hash.Using(sha256.New), hash.Label("x"))
@@ -38,8 +36,6 @@ func TestNewIsJudgedByTheFirstCall(t *testing.T) {
 		"space":                {"no annotation name", ensure.New(s, s, "shop operator"), "must be 1 to 63 characters"},
 		"hyphen at the end":    {"no annotation name", ensure.New(s, s, "shop-"), "must be 1 to 63 characters"},
 		"no store":             {"nowhere to put digests", newEnsurer(s, noStore), "store given to ensure.WithDigest is nil"},
-		"no clock":             {"no time to go by", newEnsurer(s, ensure.WithClock(nil)), "clock given to ensure.WithClock is nil"},
-		"nil pointer clock":    {"no time to go by", newEnsurer(s, ensure.WithClock(noTime)), "clock given to ensure.WithClock is nil"},
 		"no memory":            {"0 would mean boundless", newEnsurer(s, ensure.WithMemory(0)), "needs at least 1 entry"},
 		"less than no memory":  {"a negative bound", newEnsurer(s, ensure.WithMemory(-1)), "needs at least 1 entry"},
 		"empty digests":        {"nothing could be told apart", newEnsurer(s, empty), "empty digests"},

@@ -312,7 +312,7 @@ func TestACopyThatStaysBehindIsNotTrustedForEver(t *testing.T) {
 	s := newServer()
 	clock := newClock()
 	show := view(faithful)
-	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, ensure.WithClock(clock))
+	e := ensure.New(s.cached(func(live client.Object) client.Object { return show(live) }), s, fieldOwner, withClock(clock))
 	old := mustEnsure(t, e, configMap()).Live
 	red := configMap()
 	red.Data["color"] = "red"

@@ -59,13 +59,13 @@ func (a *arena) recreates(e *ensure.Ensurer, desired client.Object) error {
 	a.immutableNow()
 	defer func() { a.answers = nil }()
 	_, err := ensure.Object(a.t.Context(), e, desired,
-		ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift())
+		ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift))
 	return err
 }
 
 func TestTwoThatRecreateAreAContest(t *testing.T) {
 	a := newArena(t, faithful)
-	other := ensure.New(a.cached(faithful), a, fieldOwner, ensure.WithClock(a.clock))
+	other := ensure.New(a.cached(faithful), a, fieldOwner, withClock(a.clock))
 	mustEnsure(t, a.e, service())
 	contests := countContests(t, 20, func() error {
 		return errors.Join(a.recreates(other, affine()), a.recreates(a.e, service()))

@@ -48,7 +48,7 @@ func (r *recorder) requireWarned(t *testing.T, why string, want ...told) {
 // desired in between.
 func TestAFailureIsToldOnce(t *testing.T) {
 	s, r, clock := newServer(), &recorder{}, clocktesting.NewFakePassiveClock(time.Now())
-	e := newEnsurer(s, ensure.WithRecorder(r), ensure.WithClock(clock))
+	e := newEnsurer(s, ensure.WithRecorder(r), withClock(clock))
 	try := func(answer error, opts ...ensure.Option) {
 		t.Helper()
 		clock.SetTime(clock.Now().Add(time.Hour))
@@ -82,7 +82,7 @@ func TestAFailureIsToldOnce(t *testing.T) {
 
 func TestWarningsAreTheirOwnEvents(t *testing.T) {
 	s, r, clock := newServer(), &recorder{}, clocktesting.NewFakePassiveClock(time.Now())
-	e := newEnsurer(s, ensure.WithRecorder(r), ensure.WithClock(clock))
+	e := newEnsurer(s, ensure.WithRecorder(r), withClock(clock))
 	paths := map[string]bool{}
 	for _, why := range []string{"a", "b", "c"} {
 		clock.SetTime(clock.Now().Add(time.Hour))

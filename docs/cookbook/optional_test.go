@@ -49,7 +49,7 @@ func (r *MonitoredReconciler) Reconcile(ctx context.Context, shop *Shop) (ctrl.R
 	if shop.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil // the garbage collector deletes the children
 	}
-	children, options := []client.Object{serviceFor(shop)}, []ensure.Option(nil)
+	children, options := []client.Object{serviceFor(shop)}, []ensure.SetOption(nil)
 	if r.hasMonitors {
 		options = append(options, ensure.Prune(emptyMonitor()))
 	}

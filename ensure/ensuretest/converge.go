@@ -46,8 +46,8 @@ type T interface {
 // ensure.Retry counts as stable even while a child is foreign, refused or being deleted: check the
 // conditions, or let reconcile return the error that it passed to Retry. ensure.ErrContested always
 // fails the pass, because a disagreement of two callers ends in a contest. After a failure, a call of
-// package ensure returns the same error for some seconds: in a test with such failures, set a clock
-// with ensure.WithClock and advance the clock. Converge does not detect times that stay the same for
+// package ensure returns the same error for some seconds: run a test with such failures in a bubble of
+// testing/synctest, where the wait takes no time. Converge does not detect times that stay the same for
 // longer than a second: times in minutes or days, and times of a test clock that does not advance.
 func Converge(t T, c *Client, reconcile func(context.Context) error) []Request {
 	t.Helper()

@@ -54,7 +54,8 @@ func unreasoned(err error) string {
 	return ""
 }
 
-func isNamespaceTerminating(err error) bool {
+// IsNamespaceTerminating reports whether the API server creates nothing in a namespace because it is being deleted.
+func IsNamespaceTerminating(err error) bool {
 	return slices.ContainsFunc(answer.Causes(err), func(cause metav1.StatusCause) bool { return cause.Type == "NamespaceTerminating" })
 }
 

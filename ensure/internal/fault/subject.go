@@ -95,7 +95,7 @@ func (s *Subject) Request(operation string, err error) *Error {
 		isTransfer(operation) && answer.IsGone(err)
 	out.Paths = answer.Fields(err)
 	switch {
-	case isNamespaceTerminating(err):
+	case IsNamespaceTerminating(err):
 		out.Class, out.Reason, out.Detail = ErrTerminating, "Terminating", "its namespace is being deleted"
 	case isInvalid(err):
 		out.Class, out.Reason, out.Detail = ErrInvalid, "Invalid", s.Message(err, describeCauses(err))

@@ -20,9 +20,9 @@ import (
 
 // A Policy says when a child may be deleted and created again.
 type Policy struct {
-	Dependents metav1.DeletionPropagation // what becomes of them; empty: never delete
-	IsNamed    bool                       // for this very child, also if its kind holds more than the object
-	OnDrift    bool                       // also to revert a change by others
+	Dependents  metav1.DeletionPropagation // what becomes of them; empty: never delete
+	OnDrift     bool                       // also to revert a change by others
+	DeletesData bool                       // also if the kind holds more than the object
 }
 
 // A Table holds the objects that were deleted, until they are created again. It is safe for concurrent use.
@@ -75,7 +75,7 @@ func (r *Recreation) provenCause() layer.Cause {
 // IsAllowed reports whether the live object may be deleted, and whether that is of use.
 func (r *Recreation) IsAllowed(ctx context.Context) (bool, error) {
 	cause := r.provenCause()
-	mayDelete := r.Policy.Dependents != "" && (r.Policy.IsNamed || !r.Server.Child.Kind.HoldsMore())
+	mayDelete := r.Policy.Dependents != "" && (r.Policy.DeletesData || !r.Server.Child.Kind.HoldsMore())
 	switch {
 	case !mayDelete || cause != layer.DesiredChanged && !r.Policy.OnDrift:
 		return false, nil

@@ -30,12 +30,12 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
-func (f *fixture) absent(opts ...ensure.Option) (ensure.Result[client.Object], error) {
+func (f *fixture) absent(opts ...ensure.AbsentOption) (ensure.Result[client.Object], error) {
 	return ensure.Absent(f.ctx, f.ensurer, f.empty(), append(opts, ensure.ControlledBy(f.owner))...)
 }
 
 // mustBeAbsent returns the result of one pass and the number of its deletions.
-func (f *fixture) mustBeAbsent(opts ...ensure.Option) (ensure.Operation, int) {
+func (f *fixture) mustBeAbsent(opts ...ensure.AbsentOption) (ensure.Operation, int) {
 	f.t.Helper()
 	mark := shared.Mark()
 	res, err := f.absent(opts...)

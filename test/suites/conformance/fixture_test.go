@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/harness/await"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/harness/offset"
@@ -120,7 +121,7 @@ func (f *fixture) createForeign(owners ...metav1.OwnerReference) {
 
 // restart makes the operator forget everything.
 func (f *fixture) restart() {
-	f.ensurer = ensure.New(f.access.client, f.access.reader, fieldOwner, ensure.WithClock(f.clock))
+	f.ensurer = ensure.New(f.access.client, f.access.reader, fieldOwner, testclock.With[ensure.Setting](f.clock))
 }
 
 // editInterval is what the operator's clock shows between two edits: five of them within two minutes would be a contest.

@@ -111,7 +111,7 @@ func (f *fixture) isRecreated(tc immutable) {
 		var err error
 		desired := f.desired()
 		res, err = ensure.Object(f.ctx, f.ensurer, desired, ensure.ControlledBy(f.owner),
-			ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground)))
+			ensure.Recreate(metav1.DeletePropagationBackground, ensure.DeleteData))
 		if err != nil {
 			require.ErrorIs(f.t, err, ensure.ErrTerminating)
 		}

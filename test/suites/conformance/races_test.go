@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	testclock "k8s.io/utils/clock/testing"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 )
 
 // racingClient runs a function right before the operator's next write, after the read.
@@ -125,8 +126,8 @@ func TestLaggingCache(t *testing.T) {
 			cache := &laggingCache{Client: slow.client}
 			slow.client = cache
 			f := newFixture(t, slow, k)
-			clock := testclock.NewFakePassiveClock(time.Now())
-			f.ensurer = ensure.New(cache, slow.reader, fieldOwner, ensure.WithClock(clock))
+			clock := clocktesting.NewFakePassiveClock(time.Now())
+			f.ensurer = ensure.New(cache, slow.reader, fieldOwner, testclock.With[ensure.Setting](clock))
 
 			var uids sync.Map
 			reconcile := func() {
@@ -185,8 +186,8 @@ func TestHidden(t *testing.T) {
 			ctx, cancel := context.WithTimeout(whole, hiddenLimit)
 			defer cancel()
 			f.ctx = ctx
-			clock := testclock.NewFakePassiveClock(time.Now())
-			f.ensurer = ensure.New(a.client, a.reader, fieldOwner, ensure.WithClock(clock))
+			clock := clocktesting.NewFakePassiveClock(time.Now())
+			f.ensurer = ensure.New(a.client, a.reader, fieldOwner, testclock.With[ensure.Setting](clock))
 			f.pass()
 			res, requests := f.pass()
 			f.requireOperation(res, ensure.Unchanged, "", "found on the server")

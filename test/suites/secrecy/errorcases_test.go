@@ -19,6 +19,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/hash"
+	"github.com/trueup-go/trueup/internal/testclock"
 )
 
 // An errorCase brings about one error of class, and of reason if class is ErrAPI.
@@ -125,7 +126,7 @@ var errorCases = []errorCase{
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 		}})
 		clock := testingclock.NewFakePassiveClock(time.Now())
-		e := f.ensurer(blind, ensure.WithClock(clock))
+		e := f.ensurer(blind, testclock.With[ensure.Setting](clock))
 		require.NoError(f.t, f.objectBy(e, f.secret("hidden")))
 		clock.SetTime(clock.Now().Add(time.Hour))
 		return f.objectBy(e, f.secret("hidden"))

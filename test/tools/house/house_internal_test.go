@@ -101,7 +101,7 @@ func TestMeasures(t *testing.T) {
 			[]string{"ensure/a.go: contest in contest", "ensure/a.go: migrate in migrating", "ensure/a.go: once in once, withoutOnce"},
 		},
 		"callers see an exported name": {
-			"ensure/a.go", "var ErrContested = 1; var _ = ErrContested; func PruneOnceReady() {}; type t int; func (t) Release() {}",
+			"ensure/a.go", "var ErrContested = 1; var _ = ErrContested; func Once() {}; type t int; func (t) Release() {}",
 			namesOfFeatures,
 			[]string{"ensure/a.go: release in Release"},
 		},

@@ -18,14 +18,14 @@ func limits() []limit {
 		{"embedded structs", 0, 0, embeddedStructs},
 		{"imports of layers", 0, 0, importsOfLayers},
 		{"names of features in core files", 0, 0, namesOfFeatures},
-		{"functions entered at drift", 158, 100, enteredAtDrift},
-		{"functions entered at rest", 75, 50, enteredAtRest},
+		{"functions entered at drift", 156, 100, enteredAtDrift},
+		{"functions entered at rest", 73, 50, enteredAtRest},
 		{"lines of the core entered at drift", 1000, 1000, pathOfObject},
-		{"lines of the core", 3176, 2900, linesOfCore},
+		{"lines of the core", 3280, 2900, linesOfCore},
 		{"files of the core", 17, 17, filesOfCore},
 		{"lines of the largest layer", 672, 450, largestLayer},
 		{"lines of repair and obstacle", 2735, 1600, linesOfRepair},
-		{"lines of ensure and below", 10568, 7400, linesOfAll},
+		{"lines of ensure and below", 10673, 7400, linesOfAll},
 	}
 }
 

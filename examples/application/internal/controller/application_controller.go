@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application) (
 	}
 
 	results, err := ensure.Set(ctx, r.ensure, app, desired.inOrder(),
-		ensure.PruneOnceReady(&corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{}))
+		ensure.Prune(&corev1.Secret{}, &appsv1.Deployment{}, &corev1.Service{}).WhenReady())
 	reportErr := r.report(ctx, app, ensure.ResultOf(results, desired.deployment), results, err)
 	return ensure.Retry(ctx, errors.Join(err, reportErr, operator.TemplatesErr(r.templates)), results)
 }

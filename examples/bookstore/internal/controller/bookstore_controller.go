@@ -112,7 +112,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, store *v1alpha1.BookStore) (
 	storageErr := r.ensureStorage(ctx, db, desired.database)
 	named, namedErr := r.ensureMongoDBService(ctx, store, desired)
 	results, err := ensure.Set(ctx, r.ensure, store, desired.inOrder(),
-		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}), recreateOption(db, desired.database))
+		ensure.Prune(&appsv1.Deployment{}, &corev1.Service{}).WhenReady(), recreateOption(db, desired.database))
 	err = r.prepareToRecreate(ctx, db, err)
 
 	set := ensure.ResultOf(results, desired.database)
@@ -146,7 +146,7 @@ func (r *Reconciler) desired(store *v1alpha1.BookStore) (*children, error) {
 
 // recreateOption allows ensure to recreate the StatefulSet without deleting the pods, unless the set owns
 // claims: the garbage collector would delete them.
-func recreateOption(db *database, set *appsv1.StatefulSet) ensure.Option {
+func recreateOption(db *database, set *appsv1.StatefulSet) ensure.SetOption {
 	if db.ownsClaims() {
 		return ensure.OnlyFor(set)
 	}

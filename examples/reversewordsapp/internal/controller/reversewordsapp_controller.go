@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.ReverseWordsAp
 	}
 
 	results, err := ensure.Set(ctx, r.ensure, app, []client.Object{desired.deployment, desired.service},
-		ensure.PruneOnceReady(&appsv1.Deployment{}, &corev1.Service{}))
+		ensure.Prune(&appsv1.Deployment{}, &corev1.Service{}).WhenReady())
 	statusErr := r.report(ctx, app, ensure.Result[client.Object]{}.Readiness(err), results.Children...)
 	return ensure.Retry(ctx, errors.Join(err, statusErr, operator.TemplatesErr(r.templates)), results)
 }

@@ -67,7 +67,7 @@ func TestAnotherOwnerWantsNone(t *testing.T) {
 
 func (n sharedChildCase) run(f *fixture, isOwned bool) {
 	f.t.Helper()
-	var others []ensure.Option
+	var others []ensure.AbsentOption
 	if isOwned {
 		others = append(others, ensure.ControlledBy(f.newOwner("other")))
 	}
@@ -131,7 +131,7 @@ func TestAbsentOfWhatNamesItsController(t *testing.T) {
 	gone, err := ensure.Absent(t.Context(), f.started(), made.Live)
 	require.NoError(t, err)
 	require.Equal(t, ensure.Released, gone.Operation)
-	for _, opt := range []ensure.Option{ensure.DryRun(), ensure.Propagation("")} {
+	for _, opt := range []ensure.AbsentOption{ensure.DryRun(), ensure.Propagation("")} {
 		gone, err = ensure.Absent(t.Context(), e, desired(), opt)
 		require.NoError(t, err)
 		require.Equal(t, ensure.Deleting, gone.Operation)

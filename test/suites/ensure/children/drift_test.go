@@ -149,7 +149,7 @@ func TestDriftIsNoReasonToDelete(t *testing.T) {
 				if tc.paths == nil {
 					return
 				}
-				res, err := f.retried(tc.desired, recreate, ensure.RecreateOnDrift())
+				res, err := f.retried(tc.desired, recreateOnDrift)
 				require.NoError(t, err)
 				require.Equal(t, ensure.Recreated, res.Operation)
 			})

@@ -326,21 +326,21 @@ func TestPruneOrder(t *testing.T) {
 func TestPrunePropagation(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		opts  []ensure.Option
-		stays bool
+		policy metav1.DeletionPropagation
+		stays  bool
 	}{
-		"by default": {nil, false},
-		"foreground": {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationForeground)}, false},
-		"orphan":     {[]ensure.Option{ensure.Propagation(metav1.DeletePropagationOrphan)}, true},
+		"by default": {"", false},
+		"foreground": {metav1.DeletePropagationForeground, false},
+		"orphan":     {metav1.DeletePropagationOrphan, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newCachedFixture(t)
 			f.mustSet([]client.Object{f.deployment(1)})
 			f.settled(f.deployment(1), isReady)
-			opts := append([]ensure.Option{ensure.Prune(&appsv1.Deployment{})}, tc.opts...)
-			require.Empty(t, cmp.Diff([]string{"Deleting web"}, pruned(f.mustSet(nil, opts...))))
-			f.await("the Deployment to be gone", func() bool { return len(f.mustSet(nil, opts...).Pruned) == 0 })
+			prune := ensure.Prune(&appsv1.Deployment{}).Propagation(tc.policy)
+			require.Empty(t, cmp.Diff([]string{"Deleting web"}, pruned(f.mustSet(nil, prune))))
+			f.await("the Deployment to be gone", func() bool { return len(f.mustSet(nil, prune).Pruned) == 0 })
 			require.Nil(t, f.find(f.deployment(1)))
 			if tc.stays {
 				require.Len(t, f.list(&appsv1.ReplicaSetList{}), 1)

@@ -26,6 +26,7 @@ import (
 
 var (
 	recreate          = ensure.Recreate(metav1.DeletePropagationBackground)
+	recreateOnDrift   = ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift)
 	recreateAndOrphan = ensure.Recreate(metav1.DeletePropagationOrphan)
 )
 
@@ -473,7 +474,7 @@ func TestRecreateSparesWhatDrifted(t *testing.T) {
 			}
 			require.Equal(t, before.GetUID(), f.find(settings("1")).GetUID(), "it is left alone")
 
-			res := f.eventually(settings("3"), recreate, ensure.RecreateOnDrift())
+			res := f.eventually(settings("3"), recreateOnDrift)
 			require.Equal(t, ensure.Recreated, res.Operation)
 		})
 	}

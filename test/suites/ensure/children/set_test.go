@@ -13,11 +13,11 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 )
 
-func (f *fixture) set(children []client.Object, opts ...ensure.Option) (ensure.Results, error) {
+func (f *fixture) set(children []client.Object, opts ...ensure.SetOption) (ensure.Results, error) {
 	return ensure.Set(f.ctx, f.ensurer, f.owner, children, opts...)
 }
 
-func (f *fixture) mustSet(children []client.Object, opts ...ensure.Option) ensure.Results {
+func (f *fixture) mustSet(children []client.Object, opts ...ensure.SetOption) ensure.Results {
 	f.t.Helper()
 	results, err := f.set(children, opts...)
 	require.NoError(f.t, err)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/harness/await"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
@@ -126,7 +127,7 @@ func startSharedManager(t *testing.T, namespace string, owner client.Object, pas
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	require.NoError(t, err)
-	e := ensure.New(mgr.GetClient(), mgr.GetAPIReader(), fieldOwner, ensure.WithClock(f.clock))
+	e := ensure.New(mgr.GetClient(), mgr.GetAPIReader(), fieldOwner, testclock.With[ensure.Setting](f.clock))
 	for i, pass := range passes {
 		require.NoError(t, ctrl.NewControllerManagedBy(mgr).Named(f.name+strconv.Itoa(i)).
 			For(owner).Owns(&corev1.ConfigMap{}).

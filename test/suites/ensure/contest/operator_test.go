@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
@@ -60,7 +61,7 @@ func startOperator(t *testing.T, name string, desired client.Object) *operator {
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)),
 		wakes: make(chan event.GenericEvent),
 	}
-	e := ensure.New(mgr.GetClient(), mgr.GetAPIReader(), fieldOwner, ensure.WithClock(o.clock))
+	e := ensure.New(mgr.GetClient(), mgr.GetAPIReader(), fieldOwner, testclock.With[ensure.Setting](o.clock))
 	o.ensurer = func() *ensure.Ensurer { return e }
 	require.NoError(t, ctrl.NewControllerManagedBy(mgr).
 		For(desired).

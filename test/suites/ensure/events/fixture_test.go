@@ -90,7 +90,7 @@ func (f *fixture) ensure(desired client.Object, opts ...ensure.Option) ensure.Re
 	return res
 }
 
-func (f *fixture) absent(obj client.Object, opts ...ensure.Option) ensure.Result[client.Object] {
+func (f *fixture) absent(obj client.Object, opts ...ensure.AbsentOption) ensure.Result[client.Object] {
 	f.t.Helper()
 	res, err := ensure.Absent(f.ctx, f.ensurer, obj, append(opts, ensure.ControlledBy(f.owner))...)
 	require.NoError(f.t, err)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
@@ -27,7 +28,7 @@ func TestEachTextIsAWarning(t *testing.T) {
 	require.NoError(t, f.admin.Get(f.ctx, client.ObjectKeyFromObject(owner), owner))
 	running := program.Cached(t, shared, operator)
 	clock := testingclock.NewFakePassiveClock(time.Now())
-	e := f.ensurer(ensure.WithRecorder(running.GetEventRecorder(operator)), ensure.WithClock(clock))
+	e := f.ensurer(ensure.WithRecorder(running.GetEventRecorder(operator)), testclock.With[ensure.Setting](clock))
 	for _, sentence := range []string{"ask Ann", "ask Bob"} {
 		done := f.policy(sentence, metav1.StatusReasonForbidden)
 		clock.SetTime(clock.Now().Add(time.Hour))

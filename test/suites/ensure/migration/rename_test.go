@@ -85,7 +85,7 @@ func TestAbsentAfterARename(t *testing.T) {
 			name := fmt.Sprintf("absent-%d", i)
 			c, reader := way.open(t, name)
 			e := ensure.New(c, reader, name)
-			absent := func(name string, opts ...ensure.Option) ensure.Operation {
+			absent := func(name string, opts ...ensure.AbsentOption) ensure.Operation {
 				result, err := ensure.Absent(t.Context(), e, named(name), opts...)
 				require.NoError(t, err)
 				return result.Operation

@@ -202,7 +202,7 @@ func TestRetireThatIsRefused(t *testing.T) {
 
 // TestReleaseInsideARetiredItem: the item would go with what is to stay in it.
 func TestReleaseInsideARetiredItem(t *testing.T) {
-	for name, option := range map[string]func(...string) ensure.Option{"Release": ensure.Release, "Once": ensure.Once} {
+	for name, option := range map[string]func(...string) ensure.ChildOption{"Release": ensure.Release, "Once": ensure.Once} {
 		for _, path := range []string{oldContainer + ".image", oldContainer + ".env"} {
 			t.Run(name+"/"+path, func(t *testing.T) {
 				namespace, c, opts := migratedWithOld(t)

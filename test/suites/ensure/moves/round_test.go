@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 )
 
 const (
@@ -179,7 +180,7 @@ func (r *round) named(content map[string]any, o *object) *unstructured.Unstructu
 // restart makes Ensurers that remember nothing.
 func (r *round) restart() {
 	for _, o := range []*object{r.born, r.migrated} {
-		o.ensurer = ensure.New(o.client, o.client, fieldOwner, ensure.WithClock(r.clock))
+		o.ensurer = ensure.New(o.client, o.client, fieldOwner, testclock.With[ensure.Setting](r.clock))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 )
 
@@ -112,7 +113,7 @@ func TestRecreateKeepsThePassword(t *testing.T) {
 		for _, slow := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, slow %v", name, slow), func(t *testing.T) {
 				f, clock := newFixture(t, show), clocktesting.NewFakePassiveClock(time.Now())
-				f.ensurer = ensure.New(f.client, f.client.Client, fieldOwner, ensure.WithClock(clock))
+				f.ensurer = ensure.New(f.client, f.client.Client, fieldOwner, testclock.With[ensure.Setting](clock))
 				once := ensure.Once("data[password]", "data[cookie]", "data[token]")
 				typed := func(user, kind string) client.Object {
 					secret := f.secret(user).(*corev1.Secret)
@@ -174,7 +175,10 @@ func TestRecreateKeepsAPasswordToItsOwner(t *testing.T) {
 }
 
 // owner makes an owner.
-func (f *fixture) owner(name string) ensure.Option {
+func (f *fixture) owner(name string) interface {
+	ensure.Option
+	ensure.AbsentOption
+} {
 	f.t.Helper()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name}}
 	require.NoError(f.t, f.admin.Create(f.t.Context(), owner))

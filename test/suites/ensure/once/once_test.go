@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 )
 
 // forms runs a test with typed and unstructured objects.
@@ -284,7 +285,7 @@ func TestIfMissingBehindACache(t *testing.T) {
 	for name, isOurs := range map[string]bool{"ours": true, "theirs": false} {
 		t.Run(name, func(t *testing.T) {
 			f, clock := newFixture(t, cacheViews["nothing"]), clocktesting.NewFakePassiveClock(time.Now())
-			f.ensurer = ensure.New(f.client, f.client.Client, fieldOwner, ensure.WithClock(clock))
+			f.ensurer = ensure.New(f.client, f.client.Client, fieldOwner, testclock.With[ensure.Setting](clock))
 			if !isOurs {
 				require.NoError(t, f.admin.Create(t.Context(), f.secret("theirs")))
 			}

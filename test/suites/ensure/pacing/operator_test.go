@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/predicates"
 	"github.com/trueup-go/trueup/status"
 	"github.com/trueup-go/trueup/status/readiness"
@@ -137,7 +138,7 @@ func (o *operator) start(t *testing.T, cluster *rest.Config, caching cache.Optio
 	if isReader {
 		reader = mgr.GetClient()
 	}
-	o.ensure = ensure.New(mgr.GetClient(), reader, "website-operator", ensure.WithClock(o.clock))
+	o.ensure = ensure.New(mgr.GetClient(), reader, "website-operator", testclock.With[ensure.Setting](o.clock))
 	// Otherwise a cache that is behind would cost requests: a status that an outdated Website gets is refused.
 	o.Client, err = client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),

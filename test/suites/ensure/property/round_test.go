@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/harness/await"
 )
 
@@ -162,7 +163,7 @@ func (r *round) pass() (ensure.Result[client.Object], error) {
 		return ensure.Object(r.t.Context(), r.ensurer, desired)
 	}
 	return ensure.Object(r.t.Context(), r.ensurer, desired, // which may delete what is immutable, and nothing is
-		ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()))
+		ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift, ensure.DeleteData))
 }
 
 // maxPasses bounds the number of passes until the operator is done.
@@ -196,7 +197,7 @@ func (r *round) reconcileUntilQuiet() ([]ensure.Change, error) {
 
 func (r *round) newEnsurer() {
 	r.clock = clocktesting.NewFakePassiveClock(time.Now())
-	r.ensurer = ensure.New(r.operator, apiReader{r.operator}, fieldOwner, ensure.WithClock(r.clock))
+	r.ensurer = ensure.New(r.operator, apiReader{r.operator}, fieldOwner, testclock.With[ensure.Setting](r.clock))
 }
 
 func (r *round) parse(text string) map[string]any {

@@ -276,7 +276,7 @@ func (f *fixture) ensureAllowingRecreation(text string) (ensure.Result[client.Ob
 	f.t.Helper()
 	desired := f.parse(text)
 	return ensure.Object(f.t.Context(), f.ensurer, desired,
-		ensure.OnlyFor(desired, ensure.Recreate(metav1.DeletePropagationBackground), ensure.RecreateOnDrift()))
+		ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift, ensure.DeleteData))
 }
 
 // managersIn returns the managers that lost fields.

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
@@ -144,7 +145,7 @@ func TestUnfinishedJudgement(t *testing.T) {
 		return b
 	})
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	f.ensurer = ensure.New(f.client, f.client, fieldOwner, ensure.WithClock(clock))
+	f.ensurer = ensure.New(f.client, f.client, fieldOwner, testclock.With[ensure.Setting](clock))
 	f.mustEnsure(deployment)
 	changed := strings.ReplaceAll(deployment, "{app: web}", "{app: other}")
 	b.fails = true
