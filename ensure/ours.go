@@ -24,7 +24,7 @@ type provenance struct {
 // these is true; the first of them decides whether live is adopted:
 //
 //   - live has our digest, and nothing shows that the digest is a copy; see Operator.Find.
-//   - The last answer of the API server was about live, which has lost its digest. It counts as adopted if it did then.
+//   - The last answer of the API server was about live, which has lost its digest. For Absent, it counts as adopted.
 //   - We have applied fields of live: live counts as adopted.
 //   - The wanted owner controls live, and no other program applied that reference: live counts as adopted, unless an update set
 //     the reference. Then an earlier version of the operator created live. A copy of a child counts as adopted.
@@ -37,7 +37,7 @@ func (p *pass) provenanceOf(ctx context.Context, live client.Object) (provenance
 	case digest != "":
 		return provenance{ours: true, adopted: adopted, live: live}, nil
 	case p.server.IsRemembered(live):
-		return provenance{ours: true, adopted: p.server.Known.Adopted, live: live}, nil
+		return provenance{ours: true, adopted: p.server.Known.Adopted || p.child.Call == layer.Absent, live: live}, nil
 	}
 	live, err := p.server.Complete(ctx, live)
 	if err != nil {
