@@ -489,19 +489,17 @@ func TestPathsOfAContestAreBounded(t *testing.T) {
 	require.IsIncreasing(t, contested.Paths)
 }
 
-// Without managed fields, UIDs and versions that never come again.
-func TestAContestOnTheFakeClient(t *testing.T) {
+// TestBareFakeClientRemembersNothing: without UIDs, there is no record of a child. Drift is reverted, and a contest goes unnoticed.
+func TestBareFakeClientRemembersNothing(t *testing.T) {
 	c := bareFake()
 	e := ensure.New(c, c, fieldOwner)
-	for i := range 6 {
-		result, err := ensure.Object(t.Context(), e, configMap())
-		if i == 5 {
-			require.ErrorIs(t, err, ensure.ErrContested)
-			return
-		}
-		require.NoError(t, err)
-		result.Live.Data["color"] = "red"
-		require.NoError(t, c.Update(t.Context(), result.Live))
+	mustEnsure(t, e, configMap())
+	for range 10 {
+		found := mustEnsure(t, e, configMap())
+		require.Equal(t, ensure.Unchanged, found.Operation)
+		found.Live.Data["color"] = "red"
+		require.NoError(t, c.Update(t.Context(), found.Live))
+		require.Equal(t, ensure.Drifted, mustEnsure(t, e, configMap()).Cause)
 	}
 }
 

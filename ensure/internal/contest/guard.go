@@ -147,11 +147,10 @@ func (g *Guard) revertedIn(live client.Object, found layer.Outcome) []string {
 		return nil
 	}
 	before, after := g.Child.Operator.Owned(live), g.Child.Operator.Owned(found.Live)
-	unknown := !managedfields.HasAny(found.Live) // the fake client may give none
 	var paths []string
 	for _, change := range found.Changes {
 		isOwned := after.Owns(change.Path) || before.Owns(change.Path) || change.Path == layer.ManagedFieldsPath
-		if change.Path != "" && (unknown || isOwned || g.Child.IsRetired(change.Path)) {
+		if change.Path != "" && (isOwned || g.Child.IsRetired(change.Path)) {
 			paths = append(paths, change.Path)
 		}
 	}

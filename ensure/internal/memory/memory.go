@@ -126,7 +126,8 @@ func (m *Memory) Record(key OwnedKey) Record {
 }
 
 // Confirm remembers record, unless a newer answer about the same object came in between: two
-// passes may end in another order than the API server answered them.
+// passes may end in another order than the API server answered them. There is no record of an object without a UID:
+// controller-runtime's own fake client gives none, and its versions come again.
 func (m *Memory) Confirm(key OwnedKey, record Record) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +135,9 @@ func (m *Memory) Confirm(key OwnedKey, record Record) {
 	if known.UID == record.UID && known.IsNewerThan(record.Version) && record.At.Sub(known.At) < MaxLag {
 		return
 	}
-	m.records.Set(key, record)
+	if record.UID != "" {
+		m.records.Set(key, record)
+	}
 	m.Foreign.Remove(key)
 }
 
@@ -204,9 +207,8 @@ func (m *Memory) NoteReport(key OwnedKey, reason, digest string) bool {
 	return isNews
 }
 
-// IsNewerThan reports whether the record is of a later state of the object than version. It is
-// false for the fake client, which gives no UIDs and counts anew for an object made again.
-func (r Record) IsNewerThan(version string) bool { return r.UID != "" && isOlder(version, r.Version) }
+// IsNewerThan reports whether the record is of a later state of the object than version.
+func (r Record) IsNewerThan(version string) bool { return isOlder(version, r.Version) }
 
 // IsNewerThan reports whether the object was released later than version.
 func (f Foreign) IsNewerThan(version string) bool { return isOlder(version, f.Version) }

@@ -130,12 +130,9 @@ func (a *Applier) Apply(ctx context.Context, uid types.UID, opts ...client.Patch
 // the fields that nobody else owns.
 func (a *Applier) ApplyNothing(ctx context.Context, live client.Object) (client.Object, error) {
 	child := a.Server.Child
-	metadata := map[string]any{"name": child.Subject.Key.Name}
+	metadata := map[string]any{"name": child.Subject.Key.Name, "uid": live.GetUID()}
 	if child.Subject.Key.Namespace != "" {
 		metadata["namespace"] = child.Subject.Key.Namespace
-	}
-	if uid := live.GetUID(); uid != "" { // the fake client gives none
-		metadata["uid"] = uid
 	}
 	body, err := json.Marshal(map[string]any{"apiVersion": child.Kind.APIVersion, "kind": child.Kind.GVK.Kind, "metadata": metadata})
 	if err != nil {

@@ -21,8 +21,8 @@ func (s *Session) Record(live client.Object) (memory.Record, bool) {
 // IsRemembered reports whether live is the object that is known. This also covers a kubectl replace, which leaves neither
 // digest nor owner nor managed fields of ours.
 func (s *Session) IsRemembered(live client.Object) bool {
-	known, ok := s.Record(live)
-	return ok && known.UID != ""
+	_, ok := s.Record(live)
+	return ok
 }
 
 // IsOutdated reports whether live is older than our own last write.

@@ -348,10 +348,7 @@ func (s *Session) TryCreate(ctx context.Context, obj *unstructured.Unstructured)
 // Delete deletes live, as it was read, and reports whether it was there. The client may wait until its cache shows the
 // deletion, unless the cache leaves the object out.
 func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.DeletionPropagation) (wasThere bool, err error) {
-	seen := metav1.Preconditions{ResourceVersion: new(live.GetResourceVersion())}
-	if uid := live.GetUID(); uid != "" { // the fake client gives none
-		seen.UID = &uid
-	}
+	seen := metav1.Preconditions{UID: new(live.GetUID()), ResourceVersion: new(live.GetResourceVersion())}
 	opts := []client.DeleteOption{client.Preconditions(seen), client.PropagationPolicy(policy)}
 	switch {
 	case s.Child.DryRun:
