@@ -215,6 +215,24 @@ func TestRecreateLeavesAloneWhatWasOnlyAdopted(t *testing.T) {
 	require.Empty(t, removals(s.take()))
 }
 
+// TestRecreateLeavesACopyAlone: somebody copied a child with its digest. A cache without managed fields does not show that.
+func TestRecreateLeavesACopyAlone(t *testing.T) {
+	ours := created(t, newServer(), service())
+	for name, show := range map[string]view{"cached": faithful, "cached without managed fields": withoutManagedFields} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(with(service(), func(svc *corev1.Service) {
+				svc.UID, svc.Annotations = "uid-of-theirs", ours.Annotations
+				svc.ManagedFields = []metav1.ManagedFieldsEntry{entry("kubectl", metav1.ManagedFieldsOperationUpdate)}
+			}))
+			s.immutableNow()
+			e := ensure.New(s.cached(show), s, fieldOwner)
+			_, err := ensure.Object(t.Context(), e, affine(), ensure.Recreate(metav1.DeletePropagationOrphan))
+			require.Error(t, err)
+			require.Empty(t, removals(s.take()))
+		})
+	}
+}
+
 func TestRecreateOfWhatIsAsDesired(t *testing.T) {
 	s := newServer()
 	created(t, s, service())

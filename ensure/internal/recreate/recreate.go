@@ -76,11 +76,18 @@ func (r *Recreation) provenCause() layer.Cause {
 func (r *Recreation) IsAllowed(ctx context.Context) (bool, error) {
 	cause := r.provenCause()
 	mayDelete := r.Policy.Dependents != "" && (r.Policy.DeletesData || !r.Server.Child.Kind.HoldsMore())
-	switch {
-	case !mayDelete || cause != layer.DesiredChanged && !r.Policy.OnDrift:
+	if !mayDelete || cause != layer.DesiredChanged && !r.Policy.OnDrift {
+		return false, nil
+	}
+	complete, err := r.Server.Complete(ctx, r.Live)
+	if err != nil {
+		return false, err
+	}
+	switch _, isAdopted := r.Server.Child.Operator.Find(complete); {
+	case isAdopted: // which a cache that strips managed fields does not show
 		return false, nil
 	case cause != layer.DesiredChanged:
-		return r.isChangedByOthers(ctx)
+		return r.isChangedByOthers(complete), nil
 	case r.Policy.OnDrift:
 		return true, nil
 	}
@@ -89,20 +96,12 @@ func (r *Recreation) IsAllowed(ctx context.Context) (bool, error) {
 }
 
 // isChangedByOthers reports whether the live object differs from desired in a field that this field owner does not
-// own any more. A differing field that this field owner owns was changed by a webhook, which would
-// change a new object, too.
-func (r *Recreation) isChangedByOthers(ctx context.Context) (bool, error) {
+// own any more. complete is the live object with its managed fields. A differing field that this field owner owns was changed
+// by a webhook, which would change a new object, too.
+func (r *Recreation) isChangedByOthers(complete client.Object) bool {
 	c := r.Server.Child
-	unsatisfied := layer.Paths(c.Unsatisfied(r.Live))
-	if len(unsatisfied) == 0 {
-		return false, nil
-	}
-	complete, err := r.Server.Complete(ctx, r.Live)
-	if err != nil {
-		return false, err
-	}
 	own := c.Operator.Owned(complete)
-	return slices.ContainsFunc(unsatisfied, func(path string) bool { return !own.Owns(path) }), nil
+	return slices.ContainsFunc(layer.Paths(c.Unsatisfied(r.Live)), func(path string) bool { return !own.Owns(path) })
 }
 
 // Delete deletes the live object after a refusal. After a dry run, the outcome is Recreated. Otherwise the child is to be created:
