@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
@@ -52,7 +54,9 @@ func TestAnEarlierRelease(t *testing.T) {
 	applyAs(t, c, releaser, applied) // by the earlier release, which is back
 	begin := shared.Mark()
 	pass(withReplicas(idle(namespace), 5))
-	require.LessOrEqual(t, len(writesOf(t, begin, releaser)), 2, "the replicas become ours alone")
+	// A move of fields is sent again if the Deployment's controller writes to the status meanwhile.
+	applies := slices.DeleteFunc(writesOf(t, begin, releaser), func(r cluster.Request) bool { return !strings.Contains(r.URI, "force=true") })
+	require.LessOrEqual(t, len(applies), 1, "the replicas become ours alone")
 	require.NotContains(t, managersOf(liveOf(t, c, idle(namespace))), releaser+"-released")
 	requireNoWrite(withReplicas(idle(namespace), 5))
 	pass(idle(namespace))
