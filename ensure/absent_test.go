@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/consistency"
 )
 
 func mustBeAbsent[T client.Object](t *testing.T, e *ensure.Ensurer, obj T, opts ...ensure.AbsentOption) ensure.Result[T] {
@@ -49,7 +50,7 @@ func TestAbsentDeletesWhatIsOurs(t *testing.T) {
 	require.Equal(t, made.UID, *requests[0].removal.Preconditions.UID)
 	require.Equal(t, made.ResourceVersion, *requests[0].removal.Preconditions.ResourceVersion)
 	require.Equal(t, metav1.DeletePropagationBackground, *requests[0].removal.PropagationPolicy)
-	require.False(t, requests[0].removal.DisableReadYourWritesConsistency)
+	require.False(t, consistency.IsOff(&requests[0].removal))
 
 	result = mustBeAbsent(t, e, named(), ensure.ControlledBy(going))
 	require.Equal(t, ensure.Gone, result.Operation)
@@ -75,7 +76,7 @@ func TestAbsentDoesNotTrustWhatItRemembers(t *testing.T) {
 	require.Equal(t, ensure.Deleting, mustBeAbsent(t, e, named()).Operation, "we made it, and the cache is behind")
 	requests := s.take()
 	require.Len(t, requests, 2)
-	require.True(t, requests[1].removal.DisableReadYourWritesConsistency, "it might never show what it has not shown")
+	require.Equal(t, consistency.IsSupported(), consistency.IsOff(&requests[1].removal), "it might never show what it has not shown")
 	behind.lags = false
 	require.Equal(t, ensure.Gone, mustBeAbsent(t, e, named()).Operation)
 	s.verbs()
@@ -99,6 +100,13 @@ func (l *lagging) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 		return apierrors.NewNotFound(corev1.Resource("configmaps"), key.Name)
 	}
 	return l.Client.Get(ctx, key, obj, opts...)
+}
+
+func (l *lagging) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if l.lags {
+		return nil
+	}
+	return l.Client.List(ctx, list, opts...)
 }
 
 func TestAbsentPropagates(t *testing.T) {

@@ -2,12 +2,23 @@ package cluster
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 )
+
+// ReadYourWrites returns options of a client whose reads wait until its cache shows its own writes. Before
+// controller-runtime v0.25, no client's reads do.
+func ReadYourWrites() *client.CacheOptions {
+	options := &client.CacheOptions{}
+	if field := reflect.ValueOf(options).Elem().FieldByName("EnableReadYourWritesConsistency"); field.IsValid() {
+		field.Set(reflect.ValueOf(new(true)))
+	}
+	return options
+}
 
 // Cached returns the clients that a manager gives an operator: a client that reads from informers,
 // unstructured objects too, and a reader that reads from the server. The informers run until the
