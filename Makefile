@@ -45,7 +45,7 @@ CLUSTERS ?= 4
 # How many tests of such a package run at once. They wait, too, so that one for each processor would be too few.
 PARALLEL ?= 6
 # The modules, test aside, that have tests.
-TESTED_MODULES = cmd/trueup examples bench test/tools/compat test/tools/release
+TESTED_MODULES = cmd/trueup docs/cookbook examples bench test/tools/compat test/tools/release
 
 .PHONY: test-unit
 test-unit: ## Run the library's own tests, without a cluster: while you work.
@@ -86,7 +86,7 @@ test-peers: programs
 .PHONY: test-full
 test-full: ## Run all tests in full, with soak and a minute of chaos, all versions of k8s.io/api and the newest dependencies: before a release.
 	@$(MAKE) test SHORT= TIMEOUT='-timeout 60m'
-	@$(MAKE) compat newest soak
+	@$(MAKE) compat newest minors soak
 	@$(MAKE) chaos DURATION=1m OWNERS=60
 
 .PHONY: flakes
@@ -176,6 +176,10 @@ newest: ## Run the library's own tests with the newest version of each module th
 	go get -t $$(go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}@latest{{end}}' all); \
 	go mod tidy; go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}} {{.Version}}{{end}}' all; \
 	$(GOTEST) $(SHORT) $(TIMEOUT) -skip '^TestRequirementsAreTheLowest$$' ./...
+
+.PHONY: minors
+minors: programs ## Run the library's own tests, and suites on an API server, with each supported minor version of controller-runtime.
+	@cd test && go run ./tools/minors $(ARGS)
 
 .PHONY: release-check
 release-check: ## Check API, CRDs, digests, licences and vulnerabilities before a release, the first two against the last tag.
