@@ -13,6 +13,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -234,7 +235,7 @@ func Children(ctx context.Context, reader client.Reader, owner client.Object, li
 	}
 	var children []client.Object
 	opts := []client.ListOption{
-		client.InNamespace(owner.GetNamespace()), client.DisableReadYourWritesConsistency, client.UnsafeDisableDeepCopy,
+		client.InNamespace(owner.GetNamespace()), consistency.Off, client.UnsafeDisableDeepCopy,
 	}
 	for _, list := range lists {
 		var found []client.Object

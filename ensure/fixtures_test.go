@@ -59,7 +59,7 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 
 // Kiosk is a custom kind whose metadata is not embedded in the struct itself.
 type Kiosk struct {
-	Base
+	Base `json:",inline"` // for the fake client before controller-runtime v0.25
 
 	Spec ShopSpec `json:"spec,omitempty"`
 }

@@ -175,7 +175,7 @@ func TestAbsentOfWhatOnlyItsControllerShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(found(func(o *corev1.ConfigMap) {
 				theirs := entry("kubectl-create", metav1.ManagedFieldsOperationUpdate)
-				theirs.FieldsV1 = metav1.NewFieldsV1(tc.owns)
+				theirs.FieldsV1 = managedfields.NewFields(tc.owns)
 				o.OwnerReferences, o.ManagedFields = []metav1.OwnerReference{shopRef()}, []metav1.ManagedFieldsEntry{theirs}
 			}))
 			result, err := ensure.Absent(t.Context(), newEnsurer(s), named(), ensure.ControlledBy(shop()))
@@ -304,7 +304,7 @@ func TestWhatAnotherAppliedForTheSameOwnerIsForeign(t *testing.T) {
 		return found(func(o *corev1.ConfigMap) {
 			o.OwnerReferences = []metav1.OwnerReference{shopRef()}
 			theirs := entry("neighbour", operation)
-			theirs.FieldsV1 = metav1.NewFieldsV1(ref)
+			theirs.FieldsV1 = managedfields.NewFields(ref)
 			o.ManagedFields = []metav1.ManagedFieldsEntry{theirs}
 		})
 	}

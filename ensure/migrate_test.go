@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 const (
@@ -203,7 +204,7 @@ func TestMigrateFromTakesNothingElse(t *testing.T) {
 	entry := func(change func(*metav1.ManagedFieldsEntry)) metav1.ManagedFieldsEntry {
 		e := metav1.ManagedFieldsEntry{
 			Manager: oldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1",
-			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:theirs":{}}}`),
+			FieldsType: "FieldsV1", FieldsV1: managedfields.NewFields(`{"f:data":{"f:theirs":{}}}`),
 		}
 		change(&e)
 		return e
@@ -216,11 +217,13 @@ func TestMigrateFromTakesNothingElse(t *testing.T) {
 		"another manager": {"it is not named", entry(func(e *metav1.ManagedFieldsEntry) { e.Manager = "neighbour" })},
 		"status in the main resource": {
 			"an apply without it would remove it",
-			entry(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:status":{"f:ready":{}}}`) }),
+			entry(func(e *metav1.ManagedFieldsEntry) {
+				e.FieldsV1 = managedfields.NewFields(`{"f:status":{"f:ready":{}}}`)
+			}),
 		},
 		"unreadable": {
 			"nobody knows what it owns",
-			entry(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = metav1.NewFieldsV1(`{"f:data":`) }),
+			entry(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = managedfields.NewFields(`{"f:data":`) }),
 		},
 		"empty": {"there is nothing to take", entry(func(e *metav1.ManagedFieldsEntry) { e.FieldsV1 = nil })},
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // The cache shows nothing, the server has something: the create-only apply is
@@ -246,7 +247,7 @@ func TestRemovedAnnotationsAreOursIfWeHadAppliedThem(t *testing.T) {
 		"unreadable entry": {
 			"what cannot be read tells nothing", func(live client.Object) client.Object {
 				entries := live.GetManagedFields()
-				entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":`)
+				entries[0].FieldsV1 = managedfields.NewFields(`{"f:metadata":`)
 				live.SetManagedFields(entries)
 				return live
 			},

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/consistency"
 )
 
 func TestIfExists(t *testing.T) {
@@ -57,7 +58,9 @@ func TestDryRun(t *testing.T) {
 		requests := s.take()
 		return result, requests[1:] // less the read
 	}
-	isDry := func(r request) bool { return len(r.options.DryRun) == 1 && r.options.DisableReadYourWritesConsistency }
+	isDry := func(r request) bool {
+		return len(r.options.DryRun) == 1 && consistency.IsOff(&r.options) == consistency.IsSupported()
+	}
 
 	result, requests := pass(ensure.DryRun())
 	require.Equal(t, ensure.Created, result.Operation)

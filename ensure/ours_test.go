@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // found is a ConfigMap that somebody else left where ours should be.
@@ -25,7 +26,7 @@ func entry(manager string, operation metav1.ManagedFieldsOperationType) metav1.M
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1",
 		Time:     new(metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))),
-		FieldsV1: metav1.NewFieldsV1(`{"f:data":{".":{},"f:color":{}}}`),
+		FieldsV1: managedfields.NewFields(`{"f:data":{".":{},"f:color":{}}}`),
 	}
 }
 

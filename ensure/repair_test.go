@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // invalid is an answer that says what is wrong with these fields.
@@ -168,7 +169,7 @@ func TestARefusalAfterARepair(t *testing.T) {
 	after := live(t, s, service())
 	require.ElementsMatch(t, managers(before), managers(after))
 	for i, entry := range before.GetManagedFields() {
-		require.Equal(t, string(entry.FieldsV1.GetRawBytes()), string(after.GetManagedFields()[i].FieldsV1.GetRawBytes()))
+		require.Equal(t, string(managedfields.Raw(entry.FieldsV1)), string(managedfields.Raw(after.GetManagedFields()[i].FieldsV1)))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 func TestWhatOthersDoCostsAtMostOneRequest(t *testing.T) {
@@ -161,19 +162,19 @@ func TestARestartAsksOnlyIfSomebodyWroteSince(t *testing.T) {
 		"metadata alone": {
 			"such as a finalizer: nothing in it is atomic",
 			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) {
-				e.Time, e.FieldsV1 = at(own, time.Second), metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{".":{},"v:\"example.com/row\"":{}}}}`)
+				e.Time, e.FieldsV1 = at(own, time.Second), managedfields.NewFields(`{"f:metadata":{"f:finalizers":{".":{},"v:\"example.com/row\"":{}}}}`)
 			}), silent,
 		},
 		"metadata among others": {
 			"the others count",
 			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) {
-				e.Time, e.FieldsV1 = at(own, time.Second), metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:team":{}}},"f:data":{"f:b":{}}}`)
+				e.Time, e.FieldsV1 = at(own, time.Second), managedfields.NewFields(`{"f:metadata":{"f:labels":{"f:team":{}}},"f:data":{"f:b":{}}}`)
 			}), asked,
 		},
 		"who knows what": {
 			"what cannot be read may be anything",
 			beside(func(e *metav1.ManagedFieldsEntry, own metav1.Time) {
-				e.Time, e.FieldsV1 = at(own, time.Second), metav1.NewFieldsV1(`{"f:metadata":`)
+				e.Time, e.FieldsV1 = at(own, time.Second), managedfields.NewFields(`{"f:metadata":`)
 			}), asked,
 		},
 		"in the same second": {

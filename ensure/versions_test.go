@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // What the server does with entries of other versions is tried on a real one, in
@@ -81,7 +82,7 @@ func (o *outdated) show(ctx context.Context, key client.ObjectKey, obj client.Ob
 	}
 	obj.SetManagedFields(append(obj.GetManagedFields(), metav1.ManagedFieldsEntry{
 		Manager: "controller", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v0", Subresource: "status",
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:phase":{}}}`),
+		FieldsType: "FieldsV1", FieldsV1: managedfields.NewFields(`{"f:status":{"f:phase":{}}}`),
 	}))
 	return nil
 }

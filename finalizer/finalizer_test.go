@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/finalizer"
+	"github.com/trueup-go/trueup/internal/consistency"
 )
 
 func TestAdd(t *testing.T) {
@@ -133,7 +134,7 @@ func TestUntypedObjects(t *testing.T) {
 			require.Equal(t, []string{foreign, row}, obj.GetFinalizers())
 			require.Equal(t, gvk, obj.GetObjectKind().GroupVersionKind())
 			require.Empty(t, cmp.Diff(read(t, s, obj), obj))
-			require.Equal(t, name == "unstructured", s.options[0].DisableReadYourWritesConsistency,
+			require.Equal(t, name == "unstructured" && consistency.IsSupported(), consistency.IsOff(&s.options[0]),
 				"controller-runtime books them under the wrong representation")
 
 			require.NoError(t, s.Delete(t.Context(), read(t, s, site())))

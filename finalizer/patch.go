@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/object"
 )
@@ -41,7 +42,7 @@ func (h *handling) operations(wanted []string) []jsonpatch.Operation {
 
 func optionsFor(obj client.Object) []client.PatchOption {
 	if object.IsPatchMisrecorded(obj) {
-		return []client.PatchOption{client.DisableReadYourWritesConsistency}
+		return []client.PatchOption{consistency.Off}
 	}
 	return nil
 }

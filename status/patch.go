@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/object"
 )
@@ -91,7 +92,7 @@ func newWriter(c client.Client, obj client.Object, opts []Option) *writer {
 		return w
 	}
 	if object.IsPatchMisrecorded(obj) {
-		w.write = append(w.write, client.DisableReadYourWritesConsistency)
+		w.write = append(w.write, consistency.Off)
 	}
 	w.key = client.ObjectKeyFromObject(obj)
 	w.kind, _ = apiutil.GVKForObject(obj, c.Scheme()) // if this fails, the request fails with the reason
@@ -165,7 +166,7 @@ func (w *writer) sendMerged(ctx context.Context, obj client.Object, version stri
 	stored := &unstructured.Unstructured{}
 	stored.SetGroupVersionKind(w.kind)
 	nothing := withVersion(version, nil)
-	if err := w.request(ctx, stored, types.JSONPatchType, nothing, client.DryRunAll, client.DisableReadYourWritesConsistency); err != nil {
+	if err := w.request(ctx, stored, types.JSONPatchType, nothing, client.DryRunAll, consistency.Off); err != nil {
 		return err
 	}
 	_, had := stored.Object["status"]

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/status"
 )
 
@@ -689,12 +690,12 @@ func TestOptionsReachTheRequest(t *testing.T) {
 	require.NoError(t, status.Patch(t.Context(), recorded, s.shop(t), func(shop *Shop) { shop.Status.Open = false },
 		status.FieldOwner("shop-operator")))
 	require.Equal(t, "shop-operator", got.FieldManager)
-	require.False(t, got.DisableReadYourWritesConsistency)
+	require.False(t, consistency.IsOff(&got.PatchOptions))
 
 	require.NoError(t, status.Patch(t.Context(), recorded, s.unstructured(t), func(u *unstructured.Unstructured) {
 		u.Object["status"] = map[string]any{}
 	}))
-	require.True(t, got.DisableReadYourWritesConsistency)
+	require.Equal(t, consistency.IsSupported(), consistency.IsOff(&got.PatchOptions))
 }
 
 type recording struct {

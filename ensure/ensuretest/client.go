@@ -24,6 +24,7 @@ type Client struct {
 	client.Client
 
 	reader client.Reader
+	fake   client.WithWatch // of NewClient
 
 	mu       sync.Mutex
 	requests []Request
@@ -51,9 +52,12 @@ func (c *Client) Requests() []Request {
 	return slices.Clone(c.requests)
 }
 
-// Unwrap returns the counted client, as controller-runtime's fake.AddIndex requires, or nil if that
-// client cannot watch.
+// Unwrap returns controller-runtime's fake client if NewClient made c, for fake.AddIndex. Otherwise, it
+// returns the counted client, or nil if that client cannot watch.
 func (c *Client) Unwrap() client.WithWatch {
+	if c.fake != nil {
+		return c.fake
+	}
 	inner, _ := c.Client.(client.WithWatch)
 	return inner
 }

@@ -110,11 +110,11 @@ func TestWatch(t *testing.T) {
 	require.ErrorContains(t, err, "cannot watch")
 }
 
-// fake.AddIndex finds controller-runtime's client in ours.
+// fake.AddIndex takes controller-runtime's own client only, and finds that in ours since v0.25.
 func TestUnwrap(t *testing.T) {
 	c := ensuretest.NewClient(scheme.Scheme, settings("hello"), web())
 	byText := func(obj client.Object) []string { return []string{obj.(*corev1.ConfigMap).Data["text"]} }
-	require.NoError(t, fake.AddIndex(c, &corev1.ConfigMap{}, "text", byText))
+	require.NoError(t, fake.AddIndex(c.Unwrap(), &corev1.ConfigMap{}, "text", byText))
 
 	var found corev1.ConfigMapList
 	require.NoError(t, c.List(t.Context(), &found, client.MatchingFields{"text": "hello"}))

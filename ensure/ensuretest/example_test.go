@@ -237,10 +237,10 @@ func ExampleRequest_IsWrite() {
 	// get false false
 }
 
-// controller-runtime calls Unwrap when a test adds an index to the fake client.
+// A test adds an index to the fake client. Since controller-runtime v0.25, fake.AddIndex takes c, too.
 func ExampleClient_Unwrap() {
 	c := ensuretest.NewClient(scheme.Scheme, settings("hello"))
-	err := fake.AddIndex(c, &corev1.ConfigMap{}, "metadata.name", func(obj client.Object) []string { return []string{obj.GetName()} })
+	err := fake.AddIndex(c.Unwrap(), &corev1.ConfigMap{}, "metadata.name", func(obj client.Object) []string { return []string{obj.GetName()} })
 	fmt.Println(err)
 
 	list := &corev1.ConfigMapList{}

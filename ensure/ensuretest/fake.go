@@ -24,8 +24,10 @@ func NewClient(scheme *runtime.Scheme, objs ...client.Object) *Client {
 		seeds[i], _ = obj.DeepCopyObject().(client.Object)
 	}
 	s.fake = s.newFake(s.store, seeds...)
-	c := s.client()
-	return Count(c, c)
+	counted := s.client()
+	c := Count(counted, counted)
+	c.fake = s.fake
+	return c
 }
 
 // newFake returns controller-runtime's fake client of the objects in store.

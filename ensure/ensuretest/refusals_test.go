@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/internal/consistency"
 )
 
 const another = types.UID("c0ffee")
@@ -322,7 +323,9 @@ func TestApplyOfAStatus(t *testing.T) {
 	c := ensuretest.NewClient(newScheme(t), web())
 	config := appsv1apply.Deployment("web", "default").WithStatus(appsv1apply.DeploymentStatus().WithReplicas(2))
 	require.NoError(t, c.Status().Apply(t.Context(), config, client.FieldOwner("applier")))
-	require.Equal(t, int32(2), *config.Spec.Replicas)
+	if consistency.IsSupported() { // before controller-runtime v0.25, the fake client's answer has what was applied only
+		require.Equal(t, int32(2), *config.Spec.Replicas)
+	}
 	stored := live(t, c, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
 	require.Equal(t, int32(2), stored.Status.Replicas)
 	require.Equal(t, int64(1), stored.Generation)

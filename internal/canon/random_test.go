@@ -57,7 +57,7 @@ func filler(fill *randfill.Filler) *randfill.Filler {
 		func(r *runtime.RawExtension, c randfill.Continue) {
 			r.Raw, _ = json.Marshal(map[string]any{"z": "text", "a": c.Intn(9), "f": 1.5, "n": []any{nil, true}})
 		},
-		func(f *metav1.FieldsV1, _ randfill.Continue) { f.SetRawBytes([]byte(`{"f:spec":{}}`)) },
+		func(f *metav1.FieldsV1, _ randfill.Continue) { _ = f.UnmarshalJSON([]byte(`{"f:spec":{}}`)) },
 		func(*metav1.TypeMeta, randfill.Continue) {},
 	)
 }

@@ -103,7 +103,7 @@ func TestOwnedFields(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			owned := managedfields.OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(c.owned)})
+			owned := managedfields.OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: managedfields.NewFields(c.owned)})
 			before, after := unstructuredOf(t, c.before), unstructuredOf(t, c.after)
 			require.Equal(t, c.changes, pathsOf(delta.Diff(before, after, owned)))
 			require.Equal(t, c.unsatisfied, pathsOf(delta.Unsatisfied(before, after, owned)))

@@ -95,7 +95,7 @@ func convert(item any, entry *metav1.ManagedFieldsEntry) bool {
 			if err != nil {
 				return false
 			}
-			entry.FieldsV1, isText = metav1.NewFieldsV1(string(fields)), true
+			entry.FieldsV1, isText = NewFields(string(fields)), true
 		}
 		if !isText {
 			return false

@@ -19,7 +19,7 @@ func Fields(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
 	if entry == nil || entry.FieldsV1 == nil {
 		return fields
 	}
-	if err := fields.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
+	if err := fields.FromJSON(bytes.NewReader(Raw(entry.FieldsV1))); err != nil {
 		return fieldpath.NewSet()
 	}
 	return fields
@@ -28,7 +28,7 @@ func Fields(entry *metav1.ManagedFieldsEntry) *fieldpath.Set {
 // WithFields returns entry with other fields.
 func WithFields(entry metav1.ManagedFieldsEntry, fields *fieldpath.Set) metav1.ManagedFieldsEntry {
 	text, _ := fields.ToJSON() // fails for no fields that were read from JSON
-	entry.FieldsV1 = metav1.NewFieldsV1(string(text))
+	entry.FieldsV1 = NewFields(string(text))
 	return entry
 }
 

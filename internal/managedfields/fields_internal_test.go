@@ -13,7 +13,7 @@ import (
 )
 
 func TestOwns(t *testing.T) {
-	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
+	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: NewFields(`{
 		"f:metadata": {
 			"f:annotations": {".": {}, "f:example.org/note": {}},
 			"f:finalizers": {"v:\"example.org/hold\"": {}}
@@ -67,16 +67,16 @@ func TestNothingIsOwnedByNoEntry(t *testing.T) {
 	for name, entry := range map[string]*metav1.ManagedFieldsEntry{
 		"none":       nil,
 		"no fields":  {},
-		"unreadable": {FieldsV1: metav1.NewFieldsV1(`{"f:spec`)},
-		"a number":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec":1}`)},
-		"a list":     {FieldsV1: metav1.NewFieldsV1(`["f:spec"]`)},
-		"no end":     {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}`)},
-		"two ends":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}}`)},
-		"no comma":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}"f:data":{}}`)},
-		"no name":    {FieldsV1: metav1.NewFieldsV1(`{"f:spec":{},}`)},
-		"no quote":   {FieldsV1: metav1.NewFieldsV1(`{"f:spec\\`)},
-		"an escape":  {FieldsV1: metav1.NewFieldsV1(`{"f:spec\`)},
-		"nothing":    {FieldsV1: metav1.NewFieldsV1("")},
+		"unreadable": {FieldsV1: NewFields(`{"f:spec`)},
+		"a number":   {FieldsV1: NewFields(`{"f:spec":1}`)},
+		"a list":     {FieldsV1: NewFields(`["f:spec"]`)},
+		"no end":     {FieldsV1: NewFields(`{"f:spec":{}`)},
+		"two ends":   {FieldsV1: NewFields(`{"f:spec":{}}}`)},
+		"no comma":   {FieldsV1: NewFields(`{"f:spec":{}"f:data":{}}`)},
+		"no name":    {FieldsV1: NewFields(`{"f:spec":{},}`)},
+		"no quote":   {FieldsV1: NewFields(`{"f:spec\\`)},
+		"an escape":  {FieldsV1: NewFields(`{"f:spec\`)},
+		"nothing":    {FieldsV1: NewFields("")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.False(t, OwnedBy(entry).Owns("spec"))
@@ -86,7 +86,7 @@ func TestNothingIsOwnedByNoEntry(t *testing.T) {
 }
 
 func TestMergeRule(t *testing.T) {
-	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{"f:spec": {
+	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: NewFields(`{"f:spec": {
 		"f:users": {"k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:roles": {".": {}, "v:\"reader\"": {}}}},
 		"f:ports": {"k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}},
 		"f:args": {},

@@ -24,7 +24,7 @@ func OwnedBy(entry *metav1.ManagedFieldsEntry) Owned {
 	if entry == nil || entry.FieldsV1 == nil {
 		return Owned{}
 	}
-	text := entry.FieldsV1.GetRawBytes()
+	text := Raw(entry.FieldsV1)
 	if !isAsWritten(text) {
 		var compact bytes.Buffer
 		if json.Compact(&compact, text) != nil || !isAsWritten(compact.Bytes()) {

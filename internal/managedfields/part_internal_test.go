@@ -10,7 +10,7 @@ import (
 )
 
 func TestPartOf(t *testing.T) {
-	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(`{
+	fields := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: NewFields(`{
 		"f:data": {"f:password": {}},
 		"f:spec": {
 			"f:selector": {},

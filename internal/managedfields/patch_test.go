@@ -15,7 +15,7 @@ import (
 func entry(manager string, operation metav1.ManagedFieldsOperationType, version, subresource, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: operation, APIVersion: "example.com/" + version, Subresource: subresource,
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields), Time: &metav1.Time{Time: time.Unix(1, 0)},
+		FieldsType: "FieldsV1", FieldsV1: managedfields.NewFields(fields), Time: &metav1.Time{Time: time.Unix(1, 0)},
 	}
 }
 

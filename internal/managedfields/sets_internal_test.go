@@ -120,10 +120,10 @@ func FuzzOwned(f *testing.F) {
 		}
 		text, err := set.ToJSON()
 		require.NoError(t, err)
-		entry := &metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(string(text))}
+		entry := &metav1.ManagedFieldsEntry{FieldsV1: NewFields(string(text))}
 		var indented bytes.Buffer
 		require.NoError(t, json.Indent(&indented, text, "", " "))
-		spaced := &metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(indented.String())}
+		spaced := &metav1.ManagedFieldsEntry{FieldsV1: NewFields(indented.String())}
 		require.True(t, set.Equals(Fields(entry)), "%s", text)
 		indexed := OwnedBy(entry)
 		indexed.index = &index{}
@@ -143,7 +143,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Add([]byte(`{"k:0":{}}`), "")
 	f.Fuzz(func(t *testing.T, text []byte, path string) {
-		owned := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(string(text))})
+		owned := OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: NewFields(string(text))})
 		indexed := owned
 		indexed.index = &index{}
 		steps := append(paths.Steps(path), "a")
@@ -186,7 +186,7 @@ func requireSameAsSet(t *testing.T, set *fieldpath.Set, owned Owned, source *ran
 	}
 	text, err := other.ToJSON()
 	require.NoError(t, err)
-	found := owned.Without(OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(string(text))}))
+	found := owned.Without(OwnedBy(&metav1.ManagedFieldsEntry{FieldsV1: NewFields(string(text))}))
 	require.True(t, set.Difference(other).Equals(fieldpath.NewSet(found...)), "%s without %s: %v", owned.text, text, found)
 	require.Len(t, found, set.Difference(other).Size())
 }

@@ -27,7 +27,7 @@ func deployment(managers []string, fields entries) *appsv1.Deployment {
 	for _, name := range managers {
 		entry := metav1.ManagedFieldsEntry{
 			Manager: name, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "apps/v1", FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(fields[name]),
+			FieldsV1: managedfields.NewFields(fields[name]),
 		}
 		if name == "ours" || name == "formerly" || name == "kubectl" {
 			entry.Operation = metav1.ManagedFieldsOperationApply
@@ -40,7 +40,7 @@ func deployment(managers []string, fields entries) *appsv1.Deployment {
 func after(p *managedfields.Patch) entries {
 	found := entries{}
 	for _, entry := range p.Entries() {
-		found[entry.Manager] = string(entry.FieldsV1.GetRawBytes())
+		found[entry.Manager] = string(managedfields.Raw(entry.FieldsV1))
 	}
 	return found
 }
@@ -130,7 +130,7 @@ func normal(t *testing.T, all entries) entries {
 	t.Helper()
 	out := entries{}
 	for manager, text := range all {
-		fields := managedfields.Fields(&metav1.ManagedFieldsEntry{FieldsV1: metav1.NewFieldsV1(text)})
+		fields := managedfields.Fields(&metav1.ManagedFieldsEntry{FieldsV1: managedfields.NewFields(text)})
 		require.False(t, fields.Empty(), text)
 		out[manager] = fields.String()
 	}

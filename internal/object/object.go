@@ -52,7 +52,7 @@ func New(like client.Object, apiVersion, kind string) client.Object {
 	return fresh
 }
 
-// IsPatchMisrecorded reports whether a patch of obj needs client.DisableReadYourWritesConsistency: controller-runtime 0.25
+// IsPatchMisrecorded reports whether a patch of obj needs consistency.Off: controller-runtime 0.25
 // records a patch of an unstructured object as a write of the typed object, so reads of the unstructured object would not
 // wait for the write.
 func IsPatchMisrecorded(obj client.Object) bool {

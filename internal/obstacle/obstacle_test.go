@@ -42,13 +42,13 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 
 func applied(manager, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields),
+		Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: managedfields.NewFields(fields),
 	}
 }
 
 func updated(manager, fields string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields),
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: managedfields.NewFields(fields),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -108,7 +109,7 @@ func (o *ownerChain) follow(ctx context.Context, obj client.Object) ([]reconcile
 			return nil, nil
 		}
 		live, _ := workload.DeepCopyObject().(client.Object)
-		if err := o.client.Get(ctx, key, live, client.DisableReadYourWritesConsistency); err != nil {
+		if err := o.client.Get(ctx, key, live, consistency.Off); err != nil {
 			return nil, client.IgnoreNotFound(err) // usually, the workload of another owner, which is not in the cache
 		}
 		kind, name = controllerOf(live)

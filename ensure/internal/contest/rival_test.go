@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/trueup-go/trueup/ensure/internal/contest"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 func TestRivalIn(t *testing.T) {
@@ -19,7 +20,7 @@ func TestRivalIn(t *testing.T) {
 			operation = metav1.ManagedFieldsOperationApply
 		}
 		return metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: operation, Time: &metav1.Time{Time: at}, FieldsV1: metav1.NewFieldsV1(fields),
+			Manager: manager, Operation: operation, Time: &metav1.Time{Time: at}, FieldsV1: managedfields.NewFields(fields),
 		}
 	}
 	own := entry(fieldOwner, color, noon)

@@ -63,9 +63,9 @@ func (c *Child) FieldsFingerprint(live client.Object) string {
 	}
 	if len(c.Ignored) > 0 {
 		_, rest := managedfields.Split(managedfields.Fields(own), c.IsLeft)
-		return sum(managedfields.WithFields(*own, rest).FieldsV1.GetRawBytes())
+		return sum(managedfields.Raw(managedfields.WithFields(*own, rest).FieldsV1))
 	}
-	return sum(own.FieldsV1.GetRawBytes())
+	return sum(managedfields.Raw(own.FieldsV1))
 }
 
 // Snapshot returns a fingerprint of live that changes when somebody changes its content, or which labels, annotations,

@@ -18,6 +18,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/canon"
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/object"
@@ -56,17 +57,17 @@ type dryRun struct{}
 
 func (dryRun) ApplyToPatch(o *client.PatchOptions) {
 	client.DryRunAll.ApplyToPatch(o)
-	client.DisableReadYourWritesConsistency.ApplyToPatch(o)
+	consistency.Off.ApplyToPatch(o)
 }
 
 func (dryRun) ApplyToCreate(o *client.CreateOptions) {
 	client.DryRunAll.ApplyToCreate(o)
-	client.DisableReadYourWritesConsistency.ApplyToCreate(o)
+	consistency.Off.ApplyToCreate(o)
 }
 
 func (dryRun) ApplyToDelete(o *client.DeleteOptions) {
 	client.DryRunAll.ApplyToDelete(o)
-	client.DisableReadYourWritesConsistency.ApplyToDelete(o)
+	consistency.Off.ApplyToDelete(o)
 }
 
 // begin counts a request that is about to be sent, unless the Gate refuses it.
@@ -99,7 +100,7 @@ func (s *Session) Read(ctx context.Context) (client.Object, error) {
 		if err := s.endlessWait("read"); err != nil {
 			return nil, err
 		}
-		live, err = s.get(ctx, s.Client, client.DisableReadYourWritesConsistency)
+		live, err = s.get(ctx, s.Client, consistency.Off)
 	}
 	if err != nil {
 		s.noteReadFailure(err)
@@ -120,7 +121,7 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, namespace st
 		if err := s.endlessWait("list"); err != nil {
 			return err
 		}
-		err = s.Client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
+		err = s.Client.List(ctx, list, append(opts, consistency.Off)...)
 	}
 	if err != nil {
 		s.noteReadFailure(err)
@@ -264,7 +265,7 @@ func (s *Session) patchInto(
 		opts = append(opts, DryRun)
 	}
 	if object.IsPatchMisrecorded(answer) {
-		opts = append(opts, client.DisableReadYourWritesConsistency)
+		opts = append(opts, consistency.Off)
 	}
 	return s.Client.Patch(ctx, answer, client.RawPatch(form, patch), opts...)
 }
@@ -354,7 +355,7 @@ func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.
 	case s.Child.DryRun:
 		opts = append(opts, DryRun)
 	case s.IsMissingFromCache:
-		opts = append(opts, client.DisableReadYourWritesConsistency)
+		opts = append(opts, consistency.Off)
 	}
 	if err := s.begin(); err != nil {
 		return false, err

@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 )
 
@@ -38,7 +38,7 @@ var modes = []struct {
 }
 
 func readingItsWrites() runtimecluster.Options {
-	return runtimecluster.Options{Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}}}
+	return runtimecluster.Options{Client: client.Options{Cache: cluster.ReadYourWrites()}}
 }
 
 func strippingManagedFields() runtimecluster.Options {
@@ -71,7 +71,7 @@ func cached(t *testing.T, opts runtimecluster.Options) access {
 	running, reading := cluster.Cached(t, config, opts), opts.Client.Cache
 	return access{
 		client: running.GetClient(), reader: running.GetAPIReader(), userAgent: agent,
-		readsItsWrites:       reading != nil && ptr.Deref(reading.EnableReadYourWritesConsistency, false),
+		readsItsWrites:       reading != nil && consistency.IsSupported(),
 		withoutManagedFields: opts.Cache.DefaultTransform != nil,
 	}
 }

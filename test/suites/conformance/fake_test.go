@@ -13,6 +13,7 @@ import (
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/ensure/ensuretest"
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/test/harness/offset"
 )
 
@@ -34,6 +35,7 @@ type observation struct {
 // client and with the API server. Each step has to show the same, but for the expected
 // differences.
 func TestFakeAgreesWithTheServer(t *testing.T) {
+	skipOlderFakes(t)
 	a := plain(t)
 	met := &differencesMet{}
 	t.Run("kinds", func(t *testing.T) {
@@ -50,6 +52,15 @@ func TestFakeAgreesWithTheServer(t *testing.T) {
 		}
 	})
 	met.requireAll(t, lifecycleDifferences)
+}
+
+// skipOlderFakes skips a comparison of ensuretest's client with the API server if controller-runtime's fake client, which
+// ensuretest completes, is older than the tests. docs/versions.md says what the older ones lack.
+func skipOlderFakes(t *testing.T) {
+	t.Helper()
+	if !consistency.IsSupported() {
+		t.Skip("controller-runtime is older than v0.25")
+	}
 }
 
 // counted has the kit count the requests through a.

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/testclock"
 	"github.com/trueup-go/trueup/test/harness/await"
 	"github.com/trueup-go/trueup/test/harness/cluster"
@@ -313,7 +314,7 @@ func (f *fixture) awaitCached(obj client.Object) {
 	f.t.Helper()
 	f.await("the cache to show the object", func() bool {
 		seen := f.empty()
-		err := f.access.client.Get(f.ctx, client.ObjectKeyFromObject(obj), seen, client.DisableReadYourWritesConsistency)
+		err := f.access.client.Get(f.ctx, client.ObjectKeyFromObject(obj), seen, consistency.Off)
 		return err == nil && atLeast(seen.GetResourceVersion(), obj.GetResourceVersion())
 	})
 }
@@ -334,7 +335,7 @@ func (f *fixture) delete() {
 	f.dropFinalizers()
 	require.NoError(f.t, client.IgnoreNotFound(f.admin.Delete(f.ctx, f.empty(), client.PropagationPolicy(metav1.DeletePropagationBackground))))
 	f.await("the object to be gone", func() bool {
-		err := f.access.client.Get(f.ctx, client.ObjectKeyFromObject(f.empty()), f.empty(), client.DisableReadYourWritesConsistency)
+		err := f.access.client.Get(f.ctx, client.ObjectKeyFromObject(f.empty()), f.empty(), consistency.Off)
 		return apierrors.IsNotFound(err)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 )
@@ -49,6 +50,9 @@ type zeroField struct {
 // TestZeroFields fails for a field that is missing from the table because a newer k8s.io/api added
 // it, and for a field with another verdict. UPDATE=1 writes the table.
 func TestZeroFields(t *testing.T) {
+	if !consistency.IsSupported() {
+		t.Skip("the fields are those of the newest k8s.io/api, which comes with controller-runtime v0.25")
+	}
 	require.NoError(t, prepare())
 	found, tries := map[string]string{}, map[string]int{}
 	for _, k := range kindCases() {

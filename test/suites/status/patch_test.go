@@ -24,6 +24,7 @@ import (
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/status"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 )
@@ -383,13 +384,16 @@ func TestRefusedByAWebhook(t *testing.T) {
 
 // TestThroughACache tests a manager's client whose reads wait for its own writes.
 func TestThroughACache(t *testing.T) {
+	if !consistency.IsSupported() {
+		t.Skip("before controller-runtime v0.25, no read waits for a write")
+	}
 	rival := newClient(t, "rival")
 	scheme, err := prepare()
 	require.NoError(t, err)
 	config := shared.Config()
 	config.UserAgent = t.Name()
 	running := cluster.Cached(t, config, runtimecluster.Options{
-		Scheme: scheme, Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Scheme: scheme, Client: client.Options{Cache: cluster.ReadYourWrites()},
 	})
 	c, key := running.GetClient(), client.ObjectKeyFromObject(newPanel(t, rival, map[string]any{"lit": true, "note": "theirs"}))
 	require.Eventually(t, func() bool { return c.Get(t.Context(), key, &Panel{}) == nil }, limit, tick)

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
@@ -149,7 +150,7 @@ func (f *fixture) awaitCached(obj client.Object) {
 	f.t.Helper()
 	f.await("the cache to show "+obj.GetName(), func() bool {
 		live, seen := f.find(obj), obj.DeepCopyObject().(client.Object)
-		err := f.client.Get(f.ctx, f.keyOf(obj), seen, client.DisableReadYourWritesConsistency)
+		err := f.client.Get(f.ctx, f.keyOf(obj), seen, consistency.Off)
 		if live == nil {
 			return apierrors.IsNotFound(err)
 		}

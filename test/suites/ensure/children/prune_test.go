@@ -38,7 +38,7 @@ func newFixtureWithoutManagedFields(t *testing.T) *fixture {
 	require.NoError(t, err)
 	running := cluster.Cached(t, program.Config(shared, agent), runtimecluster.Options{
 		Scheme: scheme,
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Client: client.Options{Cache: cluster.ReadYourWrites()},
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
 	return newFixtureWith(t, agent, running.GetClient(), running.GetAPIReader())
@@ -89,6 +89,8 @@ func TestPruneDeletesOnlyItsOwn(t *testing.T) {
 				found := pruned(f.mustSet(f.configs("kept"), ensure.Prune(&corev1.ConfigMap{})))
 				slices.Sort(found) // within a second they go by name
 				require.Empty(t, cmp.Diff(want, found))
+				f.awaitCached(f.config("dropped", ""))
+				f.awaitCached(f.config("copied-from", ""))
 			}
 			require.Empty(t, cmp.Diff(before, f.findAll(spared)))
 		})

@@ -47,7 +47,7 @@ func Cached(t *testing.T, c *cluster.Cluster, name string) runtimecluster.Cluste
 	require.NoError(t, err)
 	return cluster.Cached(t, Config(c, name), runtimecluster.Options{
 		Scheme: scheme,
-		Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Client: client.Options{Cache: cluster.ReadYourWrites()},
 	})
 }
 

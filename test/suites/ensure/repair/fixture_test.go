@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
@@ -264,7 +265,7 @@ func specified(obj *unstructured.Unstructured) map[string]any {
 	owners := map[string]string{}
 	for _, entry := range obj.GetManagedFields() {
 		if entry.Manager != "kube-controller-manager" && entry.Subresource == "" {
-			owners[entry.Manager+" "+string(entry.Operation)] = string(entry.FieldsV1.GetRawBytes())
+			owners[entry.Manager+" "+string(entry.Operation)] = string(managedfields.Raw(entry.FieldsV1))
 		}
 	}
 	return map[string]any{"uid": obj.GetUID(), "labels": obj.GetLabels(), "spec": obj.Object["spec"], "owners": owners}
