@@ -234,9 +234,7 @@ func Children(ctx context.Context, reader client.Reader, owner client.Object, li
 		return nil, fmt.Errorf("%w: ensure.Children was given no owner or no reader", ErrRefused)
 	}
 	var children []client.Object
-	opts := []client.ListOption{
-		client.InNamespace(owner.GetNamespace()), consistency.Off, client.UnsafeDisableDeepCopy,
-	}
+	opts := []client.ListOption{client.InNamespace(owner.GetNamespace()), consistency.Off, client.UnsafeDisableDeepCopy}
 	for _, list := range lists {
 		var found []client.Object
 		err := reader.List(ctx, list, opts...)

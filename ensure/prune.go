@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
@@ -36,10 +35,6 @@ import (
 // kind in each call. The operator needs the verbs get, list, watch and delete for these kinds. A kind
 // that the API server does not serve has no objects, as for Absent. If the cache strips managed fields,
 // each object is read from the API server before it is deleted.
-//
-// An object that this Ensurer created within the last two minutes is read from the API server if the list
-// does not show it. A new object of another process, or one whose creation got no answer, is deleted by
-// the pass after the cache shows it: that is an event of an owned object.
 //
 // Before the first deletion, Set reads the owner from the API server, which takes the verb get for the
 // owner's kind. If the owner was replaced, is being deleted, or has another generation than the owner
@@ -107,7 +102,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 	var removed []Result[client.Object]
 	isOwnerCurrent := false
 	for _, kind := range slices.Backward(s.unwanted) {
-		members, err := kind.members(ctx, s.has)
+		members, err := kind.members(ctx)
 		if kind.pass.server.IsUninstalled(err) {
 			continue // nor can there be objects of it
 		}
@@ -115,9 +110,10 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			return removed, err
 		}
 		for _, live := range members {
-			r := kind.named(client.ObjectKeyFromObject(live))
-			r.pass.server.LastRead = live
-			r.pass.layers.begin(live)
+			r := kind.named(live)
+			if s.has(keyOf(&r.pass.child)) {
+				continue
+			}
 			if live.GetDeletionTimestamp() == nil {
 				err := r.pass.layers.mayWrite()
 				if err == nil && !isOwnerCurrent {
@@ -171,30 +167,25 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 	return r, err
 }
 
-// named returns the removal of the object with this key.
-func (r *removal) named(key types.NamespacedName) *removal {
+// named returns the removal of live.
+func (r *removal) named(live client.Object) *removal {
 	named := &pass{ensurer: r.pass.ensurer, options: r.pass.options, child: r.pass.child}
-	named.child.Subject.Key = key
+	named.child.Subject.Key = client.ObjectKeyFromObject(live)
 	named.connect(layer.Prune)
+	named.server.LastRead = live
+	named.layers.begin(live)
 	return &removal{named}
 }
 
-// members are the objects of the kind that were made for the owner and are no longer wanted, the newest first.
-func (r *removal) members(ctx context.Context, isWanted func(childKey) bool) ([]client.Object, error) {
+// members are the objects of the kind that were made for the owner, the newest first.
+func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 	list, err := r.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var members []client.Object
-	listed := map[types.NamespacedName]bool{}
 	err = meta.EachListItem(list, func(item runtime.Object) error {
-		live, ok := item.(client.Object)
-		if !ok {
-			return nil
-		}
-		key := client.ObjectKeyFromObject(live)
-		listed[key] = true
-		if r.isMember(live) && !isWanted(r.keyOf(key)) {
+		if live, ok := item.(client.Object); ok && r.isMember(live) {
 			own, _ := live.DeepCopyObject().(client.Object) // the cache's is everybody's
 			if kinds.IsDynamic(own) {
 				own.GetObjectKind().SetGroupVersionKind(r.pass.child.Kind.GVK)
@@ -206,38 +197,10 @@ func (r *removal) members(ctx context.Context, isWanted func(childKey) bool) ([]
 	if err != nil {
 		return nil, r.pass.child.Subject.Request("list", err)
 	}
-	for _, key := range r.pass.server.Memory.Unshown(r.pass.child.OwnedID(), r.pass.ensurer.clock.Now()) {
-		if listed[key] || isWanted(r.keyOf(key)) {
-			continue
-		}
-		live, err := r.readUnshown(ctx, key)
-		if err != nil {
-			return nil, err
-		}
-		if live != nil && r.isMember(live) {
-			members = append(members, live)
-		}
-	}
 	slices.SortFunc(members, func(a, b client.Object) int {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
 	})
 	return members, nil
-}
-
-func (r *removal) keyOf(key types.NamespacedName) childKey {
-	return childKey{r.pass.child.Kind.GVK.GroupKind(), key}
-}
-
-// readUnshown reads an object from the API server that this Ensurer wrote, and that the cache may show later; nil if there is
-// none.
-func (r *removal) readUnshown(ctx context.Context, key types.NamespacedName) (client.Object, error) {
-	named := r.named(key)
-	live, err := named.pass.server.ReadServer(ctx)
-	r.pass.server.Requests += named.pass.server.Requests
-	if err == nil && live == nil {
-		r.pass.server.Memory.Absent.Set(named.pass.child.ID(), struct{}{})
-	}
-	return live, err
 }
 
 // list returns the objects of the kind in the namespace of the owner. The items belong to the cache.

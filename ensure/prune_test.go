@@ -231,34 +231,6 @@ func TestPruneWithAStaleCache(t *testing.T) {
 	}
 }
 
-// Without read-your-writes, the cache shows a new child later than the next pass, which may not want the child any more.
-func TestPruneWhatTheCacheDoesNotShowYet(t *testing.T) {
-	s := newServer(shop())
-	behind := &lagging{Client: s.cached(faithful)}
-	e := ensure.New(behind, s, fieldOwner)
-	set := func(names ...string) []string {
-		t.Helper()
-		children := []client.Object{}
-		for _, name := range names {
-			children = append(children, called(name))
-		}
-		results, err := ensure.Set(t.Context(), e, shop(), children, ensure.Prune(&corev1.ConfigMap{}))
-		require.NoError(t, err)
-		return namesOf(results.Pruned)
-	}
-	set("a", "b", "c")
-	require.NoError(t, s.Delete(t.Context(), called("c")))
-	behind.lags = true
-	s.verbs()
-	require.Equal(t, []string{"b"}, set("a"))
-	require.Empty(t, cmp.Diff([]string{"get", "get", "get", "get", "delete"}, s.verbs()), "a, b, c, the owner")
-	require.Empty(t, set("a"))
-	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "a, as the cache does not show it")
-	behind.lags = false
-	require.Empty(t, set("a"))
-	require.Empty(t, cmp.Diff([]string{"list"}, s.verbs()), "as the cache shows a")
-}
-
 // An owner as an old cache shows it wants what it wanted then.
 func TestPruneBehindItsOwner(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -4,7 +4,6 @@ package memory
 
 import (
 	"crypto/sha256"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -50,9 +49,6 @@ type Memory struct {
 
 	mu      sync.Mutex // guards changes that depend on an entry, or concern two tables
 	records *lru.Table[OwnedKey, Record]
-	// unshown are the children that the cache had not shown when they were confirmed, within MaxLag, by kind and owner: keys
-	// without the name of a child.
-	unshown *lru.Table[OwnedKey, []written]
 	hidden  *lru.Table[ChildKey, hidden]
 }
 
@@ -110,12 +106,6 @@ type hidden struct {
 	since time.Time
 }
 
-// A written is a child that was confirmed.
-type written struct {
-	name types.NamespacedName
-	at   time.Time
-}
-
 // New returns an empty memory of at most the given number of entries of each sort.
 func New(entries int) *Memory {
 	return &Memory{
@@ -125,7 +115,6 @@ func New(entries int) *Memory {
 		Nulls:    lru.New[OwnedKey, Nulls](entries),
 		Reported: lru.New[OwnedKey, map[string]string](entries),
 		records:  lru.New[OwnedKey, Record](entries),
-		unshown:  lru.New[OwnedKey, []written](entries),
 		hidden:   lru.New[ChildKey, hidden](entries),
 	}
 }
@@ -148,48 +137,8 @@ func (m *Memory) Confirm(key OwnedKey, record Record) {
 	}
 	if record.UID != "" {
 		m.records.Set(key, record)
-		if !record.Shown && key.Owner != "" {
-			m.noteUnshown(key, record.At)
-		}
 	}
 	m.Foreign.Remove(key)
-}
-
-// noteUnshown notes a child that the cache may not show yet. The caller holds the lock.
-func (m *Memory) noteUnshown(key OwnedKey, now time.Time) {
-	name := key.Child.Key
-	key.Child.Key = types.NamespacedName{}
-	recent, _ := m.unshown.Get(key)
-	for len(recent) > 0 && now.Sub(recent[0].at) >= MaxLag {
-		recent = recent[1:]
-	}
-	m.unshown.Set(key, append(recent, written{name, now}))
-}
-
-// Unshown returns the children that this Ensurer has confirmed within MaxLag and not deleted, and that the cache has not
-// shown since: those of the kind and the owner of key, in the order of their creation. Those in Absent are left out.
-func (m *Memory) Unshown(key OwnedKey, now time.Time) []types.NamespacedName {
-	if m.unshown.IsEmpty() {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	of := key
-	of.Child.Key = types.NamespacedName{}
-	recent, _ := m.unshown.Get(of)
-	var names []types.NamespacedName
-	for _, child := range recent {
-		key.Child.Key = child.name
-		record := m.Record(key)
-		isUnshown := record.UID != "" && !record.Shown && !record.Deleted && !m.Absent.Has(key.Child) && now.Sub(record.At) < MaxLag
-		if isUnshown && !slices.Contains(names, child.name) {
-			names = append(names, child.name)
-		}
-	}
-	if len(names) == 0 {
-		m.unshown.Remove(of)
-	}
-	return names
 }
 
 // Invalidate notes that the object may differ from its record.

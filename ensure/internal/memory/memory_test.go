@@ -60,30 +60,6 @@ func TestRecordsAreKeptByOwner(t *testing.T) {
 	require.False(t, released.IsNewerThan("3"))
 }
 
-func TestUnshown(t *testing.T) {
-	m := memory.New(9)
-	of := memory.OwnedKey{Child: memory.ChildKey{Kind: "v1 ConfigMap"}, Owner: "1"}
-	confirm := func(name string, at time.Time, isShown bool) memory.OwnedKey {
-		key := of
-		key.Child.Key = types.NamespacedName{Name: name}
-		m.Confirm(key, memory.Record{UID: types.UID(name), At: at, Shown: isShown})
-		return key
-	}
-	require.Empty(t, m.Unshown(of, start))
-	confirm("old", start, false)
-	later := start.Add(time.Minute)
-	confirm("seen", later, false)
-	confirm("seen", later, true)
-	m.NoteDeletion(confirm("deleted", later, false))
-	m.Absent.Set(confirm("gone", later, false).Child, struct{}{})
-	confirm("new", later, false)
-	confirm("new", later, false)
-	require.Equal(t, []types.NamespacedName{{Name: "old"}, {Name: "new"}}, m.Unshown(of, later))
-	require.Equal(t, []types.NamespacedName{{Name: "new"}}, m.Unshown(of, start.Add(memory.MaxLag)))
-	of.Owner = "2"
-	require.Empty(t, m.Unshown(of, later))
-}
-
 func TestHiddenSince(t *testing.T) {
 	m, key := memory.New(1), memory.ChildKey{}
 	require.Equal(t, start, m.NoteHidden(key, "1", start))

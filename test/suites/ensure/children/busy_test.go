@@ -3,18 +3,14 @@ package children_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/trueup-go/trueup/ensure"
-	"github.com/trueup-go/trueup/test/harness/cluster"
-	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
 // TestRemovalRightAfterACreation deletes Deployments that kube-controller-manager has just begun
@@ -22,9 +18,7 @@ import (
 func TestRemovalRightAfterACreation(t *testing.T) {
 	t.Parallel()
 	for name, remove := range removals {
-		sorts := maps.Clone(fixtures)
-		sorts["cache that lags"] = newFixtureBehind
-		for clients, open := range sorts {
+		for clients, open := range fixtures {
 			t.Run(name+", "+clients, func(t *testing.T) {
 				t.Parallel()
 				f := open(t)
@@ -39,16 +33,6 @@ func TestRemovalRightAfterACreation(t *testing.T) {
 	}
 }
 
-// newFixtureBehind has an operator with a manager's client that does not wait until its cache shows its writes.
-func newFixtureBehind(t *testing.T) *fixture {
-	t.Helper()
-	agent := "operator of " + t.Name()
-	scheme, err := program.Scheme()
-	require.NoError(t, err)
-	running := cluster.Cached(t, program.Config(shared, agent), runtimecluster.Options{Scheme: scheme})
-	return newFixtureWith(t, agent, running.GetClient(), running.GetAPIReader())
-}
-
 // TestRemovalOfWhatOthersWrite has somebody change the child before each of the first deletes.
 func TestRemovalOfWhatOthersWrite(t *testing.T) {
 	t.Parallel()
@@ -58,7 +42,6 @@ func TestRemovalOfWhatOthersWrite(t *testing.T) {
 				t.Parallel()
 				f := open(t)
 				f.mustEnsure(ensure.Created, f.config("busy", "made"))
-				f.awaitCached(f.config("busy", ""))
 				f.client = &racingClient{Client: f.client, admin: f.admin, left: 3}
 				f.restart()
 				require.Equal(t, ensure.Deleting, remove(f, f.config("busy", "")))
