@@ -75,7 +75,7 @@ func newFakeFixture(t *testing.T, k kindCase, namespace string) *fixture {
 	t.Helper()
 	c := ensuretest.NewClient(scheme)
 	f := &fixture{
-		kindCase: k, t: t, ctx: t.Context(), admin: c.Unwrap(), clock: &offset.Clock{}, namespace: namespace, childNamespace: namespace,
+		kindCase: k, t: t, ctx: t.Context(), admin: c.Client, clock: &offset.Clock{}, namespace: namespace, childNamespace: namespace,
 		access: access{client: c, reader: c.APIReader()},
 	}
 	if k.rename != nil {
