@@ -123,13 +123,13 @@ func TestAllocationsAreTheSame(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	measure := func() cost {
 		var measured samples
-		for range 3 {
+		for range 10 { // on a busy machine, few rounds find what pools kept
 			require.NoError(t, measured.add(10, func() (func() error, error) { return r.Prepare(t.Context(), replay.Drift) }))
 		}
 		return measured.cost()
 	}
 	first, second := measure(), measure()
-	require.InEpsilon(t, first.allocs, second.allocs, 0.02)
+	require.InEpsilon(t, first.allocs, second.allocs, 0.01)
 	require.Greater(t, first.bytes, first.allocs)
 	require.Positive(t, first.ns)
 }
