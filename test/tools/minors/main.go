@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -71,10 +72,14 @@ func run(ctx context.Context, out io.Writer, only string) (err error) {
 		if only != "" && !strings.HasPrefix(m.runtime, only+".") {
 			continue
 		}
+		pins, err := m.pins(ctx)
+		if err != nil {
+			return err
+		}
 		for _, what := range m.runs(dir) {
 			begun := time.Now()
 			result := "passed"
-			if err := what.test(ctx, out, m); err != nil {
+			if err := what.test(ctx, out, pins); err != nil {
 				result, failed = err.Error(), failed+1
 			}
 			rows = append(rows, fmt.Sprintf("controller-runtime %s, k8s.io %s, %s: %s (%s)",
@@ -101,20 +106,20 @@ type testRun struct {
 
 func (m minor) runs(dir string) []testRun {
 	runs := []testRun{{
-		name: "the library's own tests", module: "..", modfile: dir + "/library-" + m.runtime + ".mod",
+		name: "the library's own tests", module: "..", modfile: filepath.Join(dir, "library-"+m.runtime+".mod"),
 		args: append([]string{"-short"}, library...),
 	}}
 	if len(m.suites) > 0 {
 		runs = append(runs, testRun{
-			name: "suites on an API server", module: ".", modfile: dir + "/suites-" + m.runtime + ".mod",
+			name: "suites on an API server", module: ".", modfile: filepath.Join(dir, "suites-"+m.runtime+".mod"),
 			args: append([]string{"-short", "-count=1", "-p", "2", "-parallel", "6"}, m.suites...),
 		})
 	}
 	return runs
 }
 
-func (r testRun) test(ctx context.Context, out io.Writer, m minor) error {
-	if err := writeModfile(ctx, r.module, r.modfile, m); err != nil {
+func (r testRun) test(ctx context.Context, out io.Writer, pins map[string]string) error {
+	if err := writeModfile(r.module, r.modfile, pins); err != nil {
 		return err
 	}
 	args := append([]string{"test", "-vet=off", "-timeout", "30m", "-mod=mod", "-modfile=" + r.modfile}, r.args...)

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +15,8 @@ import (
 
 const controllerRuntime = "sigs.k8s.io/controller-runtime"
 
-// writeModfile writes the go.mod of a module, with the versions of m in place of others, and its go.sum beside it.
-func writeModfile(ctx context.Context, module, to string, m minor) error {
+// writeModfile writes the go.mod of a module, with the versions in pins in place of others, and its go.sum beside it.
+func writeModfile(module, to string, pins map[string]string) error {
 	from := filepath.Join(module, "go.mod")
 	text, err := os.ReadFile(from)
 	if err != nil {
@@ -27,10 +25,6 @@ func writeModfile(ctx context.Context, module, to string, m minor) error {
 	file, err := modfile.Parse(from, text, nil)
 	if err != nil {
 		return fmt.Errorf("cannot read the module: %w", err)
-	}
-	pins, err := m.pins(ctx)
-	if err != nil {
-		return err
 	}
 	for path, version := range pins {
 		if err := file.AddReplace(path, "", path, version); err != nil {
@@ -44,7 +38,7 @@ func writeModfile(ctx context.Context, module, to string, m minor) error {
 		return fmt.Errorf("cannot write %s: %w", to, err)
 	}
 	sums, err := os.ReadFile(filepath.Join(module, "go.sum"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return fmt.Errorf("cannot read the sums: %w", err)
 	}
 	if err := os.WriteFile(strings.TrimSuffix(to, ".mod")+".sum", sums, 0o600); err != nil {

@@ -52,7 +52,7 @@ func startOperator(t *testing.T, name string, desired client.Object) *operator {
 		Scheme:     scheme,
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{desired.GetNamespace(): {}}},
-		Client:     client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Client:     client.Options{Cache: cluster.ReadYourWrites()},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	require.NoError(t, err)

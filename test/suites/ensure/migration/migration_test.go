@@ -60,7 +60,7 @@ var accesses = []access{
 		c := cluster.Cached(t, program.Config(shared, name), runtimecluster.Options{
 			Scheme: scheme,
 			Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-			Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+			Client: client.Options{Cache: cluster.ReadYourWrites()},
 		})
 		return c.GetClient(), c.GetAPIReader()
 	}},
