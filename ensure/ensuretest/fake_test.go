@@ -224,8 +224,8 @@ func TestFirstStatusWithoutOmitEmpty(t *testing.T) {
 	require.Equal(t, "patch status of Gauge default/gauge: status.replicas 0 -> 2", c.Requests()[0].String())
 }
 
-// skipWithoutUnsigned skips a test of a kind with a field of type uint64. The fake client before controller-runtime v0.25 reads
-// Go values in place, by a library that takes no such number.
+// skipWithoutUnsigned skips a test of a kind with a field of type uint64, which apimachinery before v0.37 converts to a number that
+// structured-merge-diff does not know.
 func skipWithoutUnsigned(t *testing.T) {
 	t.Helper()
 	if !consistency.IsSupported() {
