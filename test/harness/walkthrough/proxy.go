@@ -9,30 +9,70 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 )
 
-// library is the module of this repository.
-const library = "github.com/trueup-go/trueup"
+// The modules of this repository that are released together.
+const (
+	Library = "github.com/trueup-go/trueup"
+	command = Library + "/cmd/trueup"
+)
 
-// releaseCheckout writes a module proxy into the folder dir, and returns the one version of the library that the proxy
-// has: the checkout root. Each call gives the version another name, as the go command keeps the content of a version
-// for ever. So call forget in the end.
-func releaseCheckout(dir, root string) (module.Version, error) {
+// ReleaseCheckout writes a module proxy into the folder dir, and returns the one version that the proxy has of the library
+// and of the command: the checkout root. Each call gives the version another name, as the go command keeps the content of a
+// version for ever. A Reader forgets it in the end.
+func ReleaseCheckout(dir, root string) (version string, err error) {
 	now := time.Now()
-	version := module.Version{Path: library, Version: fmt.Sprintf("v0.0.0-checkout.%d", now.UnixNano())}
-	versions := filepath.Join(dir, filepath.FromSlash(library), "@v")
+	version = fmt.Sprintf("v0.0.0-checkout.%d", now.UnixNano())
+	if err := release(dir, module.Version{Path: Library, Version: version}, now, root); err != nil {
+		return "", err
+	}
+	// As before each release, the command requires the library that is released with it.
+	source := filepath.Join(dir, "source")
+	if err := os.CopyFS(source, os.DirFS(filepath.Join(root, "cmd", "trueup"))); err != nil {
+		return "", err
+	}
+	if err := requireLibrary(filepath.Join(source, "go.mod"), version); err != nil {
+		return "", err
+	}
+	return version, release(dir, module.Version{Path: command, Version: version}, now, source)
+}
+
+// requireLibrary raises the version of the library in a go.mod file.
+func requireLibrary(path, version string) error {
+	before, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	file, err := modfile.Parse(path, before, nil)
+	if err != nil {
+		return err
+	}
+	if err := file.AddRequire(Library, version); err != nil {
+		return err
+	}
+	after, err := file.Format()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, after, 0o644) //nolint:gosec // as in a checkout
+}
+
+// release writes a version of a module, which is in the folder source, into the module proxy in the folder dir.
+func release(dir string, version module.Version, now time.Time, source string) error {
+	versions := filepath.Join(dir, filepath.FromSlash(version.Path), "@v")
 	if err := os.MkdirAll(versions, 0o755); err != nil {
-		return version, err
+		return err
 	}
 	info, err := json.Marshal(map[string]any{"Version": version.Version, "Time": now.UTC()})
 	if err != nil {
-		return version, err
+		return err
 	}
-	requirements, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	requirements, err := os.ReadFile(filepath.Join(source, "go.mod"))
 	if err != nil {
-		return version, err
+		return err
 	}
 	for name, content := range map[string][]byte{
 		"list":                    []byte(version.Version + "\n"),
@@ -40,14 +80,14 @@ func releaseCheckout(dir, root string) (module.Version, error) {
 		version.Version + ".mod":  requirements,
 	} {
 		if err := os.WriteFile(filepath.Join(versions, name), content, 0o644); err != nil { //nolint:gosec // as in a proxy
-			return version, err
+			return err
 		}
 	}
 	archive, err := os.Create(filepath.Join(versions, version.Version+".zip"))
 	if err != nil {
-		return version, err
+		return err
 	}
-	return version, errors.Join(zip.CreateFromDir(archive, version, root), archive.Close())
+	return errors.Join(zip.CreateFromDir(archive, version, source), archive.Close())
 }
 
 // forget removes a version from the module cache, whose folders are read-only.

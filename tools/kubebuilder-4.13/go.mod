@@ -1,0 +1,8 @@
+// kubebuilder in a version with which test/suites/quickstart follows the README: it pins what the library requires.
+module github.com/trueup-go/trueup/tools/kubebuilder-4.13
+
+go 1.26.0
+
+tool sigs.k8s.io/kubebuilder/v4
+
+require sigs.k8s.io/kubebuilder/v4 v4.13.1 // indirect
