@@ -60,14 +60,14 @@ func servePlugin(streams genericiooptions.IOStreams) (bool, error) {
 		return true, fmt.Errorf("cannot read a request of kubebuilder from the standard input: %w", err)
 	}
 	response := pluginResponse{APIVersion: "v1alpha1", Command: request.Command, Universe: map[string]string{}}
-	if err := answer(&request, &response, streams.ErrOut); err != nil {
+	if err := respond(&request, &response, streams.ErrOut); err != nil {
 		response.Error, response.ErrorMsgs = true, []string{"trueup: " + err.Error()}
 	}
 	return true, json.NewEncoder(streams.Out).Encode(response)
 }
 
-// answer completes the response. Remarks go to the standard error, which kubebuilder shows.
-func answer(request *pluginRequest, response *pluginResponse, remarks io.Writer) error {
+// respond completes the response. Remarks go to the standard error, which kubebuilder shows.
+func respond(request *pluginRequest, response *pluginResponse, remarks io.Writer) error {
 	isAPI := strings.Join(request.Args, " ") == "--api"
 	switch request.Command {
 	case "flags": // an error here makes kubebuilder bind the flags of all plugins again, and panic
