@@ -27,7 +27,7 @@ type field struct {
 var kinds = []child{
 	{
 		Kind: "ConfigMap", GoType: "corev1.ConfigMap", Variable: "configMap", Group: `""`, Resource: "configmaps",
-		Edit: `Data["LEVEL"] = "debug"`, Reverted: `data.LEVEL`,
+		Edit: `Data["LEVEL"] = "debug"`, Reverted: `data[LEVEL]`,
 		fields: []field{{
 			Name: "Data", Type: "map[string]string", Example: `map[string]string{"LEVEL": "info"}`, sample: "data:\n    LEVEL: info",
 			declaration: `
@@ -61,7 +61,7 @@ var kinds = []child{
 	},
 	{
 		Kind: "Service", GoType: "corev1.Service", Variable: "service", Group: `""`, Resource: "services",
-		Edit: `Spec.Selector["app"] = "other"`, Reverted: "spec.selector.app",
+		Edit: `Spec.Selector["app"] = "other"`, Reverted: "spec.selector[app]",
 		fields: []field{{
 			Name: "Port", Type: "int32", Example: "80", sample: "port: 80",
 			declaration: `
