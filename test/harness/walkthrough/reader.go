@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/module"
-
 	"github.com/trueup-go/trueup/test/harness/await"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/moduleproxy"
 	"github.com/trueup-go/trueup/test/harness/places"
 )
 
@@ -63,7 +62,7 @@ func NewReader(ctx context.Context, home, kubebuilder string) (*Reader, error) {
 	}
 	r.moduleCache = values[2]
 	proxy := filepath.Join(home, "proxy")
-	if r.release, err = ReleaseCheckout(proxy, root); err != nil {
+	if r.release, err = moduleproxy.Release(proxy, root); err != nil {
 		return nil, fmt.Errorf("cannot make a module proxy of the checkout: %w", err)
 	}
 	r.environment = append(withoutMake(os.Environ()),
@@ -74,7 +73,7 @@ func NewReader(ctx context.Context, home, kubebuilder string) (*Reader, error) {
 		"KUBECONFIG="+r.Kubeconfig(),
 		"GOWORK=off",
 		"GOPROXY=file://"+proxy+","+values[0],
-		"GONOSUMDB="+strings.TrimPrefix(values[1]+","+Library, ","),
+		"GONOSUMDB="+strings.TrimPrefix(values[1]+","+moduleproxy.Library, ","),
 	)
 	return r, nil
 }
@@ -104,12 +103,7 @@ func withoutMake(environment []string) []string {
 }
 
 // Close removes what the go command keeps of the reader's release.
-func (r *Reader) Close() error {
-	return errors.Join(
-		forget(r.moduleCache, module.Version{Path: Library, Version: r.release}),
-		forget(r.moduleCache, module.Version{Path: command, Version: r.release}),
-	)
-}
+func (r *Reader) Close() error { return moduleproxy.Forget(r.moduleCache, r.release) }
 
 // Dir returns the working directory.
 func (r *Reader) Dir() string { return r.dir }

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/trueup-go/trueup/test/harness/moduleproxy"
 	"github.com/trueup-go/trueup/test/harness/places"
-	"github.com/trueup-go/trueup/test/harness/walkthrough"
 )
 
 func main() {
@@ -33,13 +33,13 @@ func run() error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	if _, err := walkthrough.ReleaseCheckout(dir, root); err != nil {
+	if _, err := moduleproxy.Release(dir, root); err != nil {
 		return err
 	}
 	next, err := exec.Command("go", "env", "GOPROXY").Output()
 	if err != nil {
 		return err
 	}
-	fmt.Printf("export GOPROXY='file://%s,%s' GONOSUMDB=%s\n", dir, strings.TrimSpace(string(next)), walkthrough.Library)
+	fmt.Printf("export GOPROXY='file://%s,%s' GONOSUMDB=%s\n", dir, strings.TrimSpace(string(next)), moduleproxy.Library)
 	return nil
 }

@@ -1,4 +1,5 @@
-package walkthrough
+// Package moduleproxy serves a checkout as a release: as a module proxy in a folder.
+package moduleproxy
 
 import (
 	"encoding/json"
@@ -20,13 +21,13 @@ const (
 	command = Library + "/cmd/trueup"
 )
 
-// ReleaseCheckout writes a module proxy into the folder dir, and returns the one version that the proxy has of the library
+// Release writes a module proxy into the folder dir, and returns the one version that the proxy has of the library
 // and of the command: the checkout root. Each call gives the version another name, as the go command keeps the content of a
-// version for ever. A Reader forgets it in the end.
-func ReleaseCheckout(dir, root string) (version string, err error) {
+// version for ever. So call Forget in the end.
+func Release(dir, root string) (version string, err error) {
 	now := time.Now()
 	version = fmt.Sprintf("v0.0.0-checkout.%d", now.UnixNano())
-	if err := release(dir, module.Version{Path: Library, Version: version}, now, root); err != nil {
+	if err := write(dir, module.Version{Path: Library, Version: version}, now, root); err != nil {
 		return "", err
 	}
 	// As before each release, the command requires the library that is released with it.
@@ -37,7 +38,7 @@ func ReleaseCheckout(dir, root string) (version string, err error) {
 	if err := requireLibrary(filepath.Join(source, "go.mod"), version); err != nil {
 		return "", err
 	}
-	return version, release(dir, module.Version{Path: command, Version: version}, now, source)
+	return version, write(dir, module.Version{Path: command, Version: version}, now, source)
 }
 
 // requireLibrary raises the version of the library in a go.mod file.
@@ -60,8 +61,8 @@ func requireLibrary(path, version string) error {
 	return os.WriteFile(path, after, 0o644) //nolint:gosec // as in a checkout
 }
 
-// release writes a version of a module, which is in the folder source, into the module proxy in the folder dir.
-func release(dir string, version module.Version, now time.Time, source string) error {
+// write writes a version of a module, which is in the folder source, into the module proxy in the folder dir.
+func write(dir string, version module.Version, now time.Time, source string) error {
 	versions := filepath.Join(dir, filepath.FromSlash(version.Path), "@v")
 	if err := os.MkdirAll(versions, 0o755); err != nil {
 		return err
@@ -88,6 +89,14 @@ func release(dir string, version module.Version, now time.Time, source string) e
 		return err
 	}
 	return errors.Join(zip.CreateFromDir(archive, version, source), archive.Close())
+}
+
+// Forget removes a version of both modules from the module cache.
+func Forget(moduleCache, version string) error {
+	return errors.Join(
+		forget(moduleCache, module.Version{Path: Library, Version: version}),
+		forget(moduleCache, module.Version{Path: command, Version: version}),
+	)
 }
 
 // forget removes a version from the module cache, whose folders are read-only.
