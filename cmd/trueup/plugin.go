@@ -82,7 +82,7 @@ func respond(request *pluginRequest, response *pluginResponse, remarks io.Writer
 	case "create api":
 		return createAPI(request, response, remarks)
 	case "init": // PROJECT would name the plugin, and kubebuilder then refuses to work where it is not installed
-		return errors.New("the plugin is no part of a project's layout: name it in `kubebuilder create api --plugins go/v4,trueup/v1` alone")
+		return errors.New("the plugin is no part of a project's layout: give `--plugins go/v4,trueup/v1` to `kubebuilder create api` alone")
 	default:
 		return fmt.Errorf("`kubebuilder %s` has no part of trueup: for an API that exists, run `trueup scaffold`", request.Command)
 	}

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -42,12 +40,15 @@ func newScaffold(streams genericiooptions.IOStreams) *cobra.Command {
 				return err
 			}
 			for _, name := range slices.Sorted(maps.Keys(changes.Files)) {
-				if err := os.WriteFile(filepath.FromSlash(name), []byte(changes.Files[name]), 0o644); err != nil { //nolint:gosec // source code
+				if err := os.WriteFile(name, []byte(changes.Files[name]), 0o644); err != nil { //nolint:gosec // source code
 					return err
 				}
 				fmt.Fprintln(streams.Out, name)
 			}
-			fmt.Fprintln(streams.ErrOut, strings.Join(append(changes.Kept, "next: go mod tidy && make build && go test ./internal/..."), "\n"))
+			for _, kept := range changes.Kept {
+				fmt.Fprintln(streams.ErrOut, kept)
+			}
+			fmt.Fprintln(streams.ErrOut, "next: go mod tidy && make build && go test ./internal/...")
 			return nil
 		},
 	}

@@ -25,7 +25,7 @@ type controller struct {
 func (c controller) Lower() string { return strings.ToLower(c.Kind) }
 
 // parts finds the parts in a controller as kubebuilder writes it.
-var parts = regexp.MustCompile(`(?ms)\A(.*?)^package (\w+)$.*?^\t(\w+) "([^"\n]+)"\n\)$.*?` +
+var parts = regexp.MustCompile(`(?s)\A(.*?)\bpackage (\w+)\n\nimport \(\n.*?\n\t(\w+) "([^"\n]+)"\n\)\n.*?` +
 	`:rbac:groups=([^,\n]+),(namespace=[^,\n]+,)?resources=(\w+),.*?controller-runtime@([^/\n]+)/.*?\bNamed\("([^"\n]+)"\)`)
 
 // controller reads a controller. If it is not as kubebuilder wrote it for the kind, this is an error.

@@ -40,7 +40,7 @@ func (p *project) editModule(version string) error {
 	after := string(formatted)
 	if !slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == Library }) {
 		if version == "" {
-			return errors.New("this build of trueup knows no version of the library: run `go get " + Library + "` first; nothing was changed")
+			return errors.New("this build knows no version of the library: run `go get " + Library + "` first; nothing was changed")
 		}
 		// A line of its own: the last block may be that of the indirect requirements.
 		after += fmt.Sprintf("\nrequire %s %s\n", Library, version)
@@ -60,11 +60,11 @@ func (p *project) editSample(name string, o *operator) error {
 		p.keep(name, "is left alone, as it has no placeholder of kubebuilder: give the spec its fields by hand")
 		return nil
 	}
-	values := ""
+	var values strings.Builder
 	for _, f := range o.Fields() {
-		values += "  " + f.sample + "\n"
+		values.WriteString("  " + f.sample + "\n")
 	}
-	p.change(name, before, strings.Replace(before, placeholder, values, 1))
+	p.change(name, before, strings.Replace(before, placeholder, values.String(), 1))
 	return nil
 }
 

@@ -54,20 +54,20 @@ func addFields(text, typeName string, fields []field) (string, error) {
 	if _, isExample := present["Foo"]; isExample && len(typ.Fields.List) == 1 {
 		begin = offset(typ.Fields.Opening) + 1
 	}
-	added := ""
+	var added strings.Builder
 	for _, f := range fields {
 		switch present[f.Name] {
 		case "":
-			added += f.declaration
+			added.WriteString(f.declaration)
 		case f.Type:
 		default:
 			return "", fmt.Errorf("%s.%s has the type %s, and the operator needs %s", typeName, f.Name, present[f.Name], f.Type)
 		}
 	}
-	if added == "" {
+	if added.Len() == 0 {
 		return text, nil
 	}
-	formatted, err := format.Source([]byte(text[:begin] + added + text[end:]))
+	formatted, err := format.Source([]byte(text[:begin] + added.String() + text[end:]))
 	return string(formatted), err
 }
 
