@@ -17,6 +17,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/handover"
 	"github.com/trueup-go/trueup/ensure/internal/kept"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/made"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/ensure/internal/recreate"
 	"github.com/trueup-go/trueup/ensure/internal/repair"
@@ -34,6 +35,7 @@ type layers struct {
 	attempts *backoff.Table
 	contests *contest.Table
 	deleted  *recreate.Table
+	made     *made.Table
 	reporter report.Reporter
 }
 
@@ -42,6 +44,7 @@ func newLayers(entries int, known *memory.Memory, recorder events.EventRecorder)
 		attempts: backoff.NewTable(entries),
 		contests: contest.NewTable(entries),
 		deleted:  recreate.NewTable(entries),
+		made:     made.NewTable(entries),
 		reporter: report.Reporter{Recorder: recorder, Memory: known},
 	}
 }

@@ -12,11 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/made"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/object"
@@ -35,6 +38,11 @@ import (
 // kind in each call. The operator needs the verbs get, list, watch and delete for these kinds. A kind
 // that the API server does not serve has no objects, as for Absent. If the cache strips managed fields,
 // each object is read from the API server before it is deleted.
+//
+// A cache may show a new object later than in the next call. If this Ensurer made an object in a call of Set
+// with Prune for its kind, and no list has shown the object since, it is read from the API server once it
+// is no longer among the children. Objects that were made in another way, or by another process, are deleted
+// when a list shows them: in the reconcile for the event that the cache gets then.
 //
 // Before the first deletion, Set reads the owner from the API server, which takes the verb get for the
 // owner's kind. If the owner was replaced, is being deleted, or has another generation than the owner
@@ -130,7 +138,10 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			if err != nil {
 				return removed, err
 			}
-			if found.Operation == layer.Unchanged {
+			if !r.pass.child.DryRun {
+				r.pass.layers.tables.made.Drop(groupOf(&r.pass.child), sets.New(live.GetUID()))
+			}
+			if found.Operation == layer.Unchanged || found.Live == nil && isUnlisted(live) {
 				continue
 			}
 			if found.Live == nil { // gone
@@ -172,7 +183,7 @@ func (r *removal) named(live client.Object) *removal {
 	named := &pass{ensurer: r.pass.ensurer, options: r.pass.options, child: r.pass.child}
 	named.child.Subject.Key = client.ObjectKeyFromObject(live)
 	named.connect(layer.Prune)
-	named.server.LastRead = live
+	named.server.LastRead, named.server.IsMissingFromCache = live, isUnlisted(live)
 	named.layers.begin(live)
 	return &removal{named}
 }
@@ -200,7 +211,48 @@ func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 	slices.SortFunc(members, func(a, b client.Object) int {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
 	})
-	return members, nil
+	return append(r.unlisted(list), members...), nil
+}
+
+// unlisted are the objects of the kind that Set made for the owner, and that no list has shown, the newest first. They have a
+// name and a UID only, as they have to be read.
+func (r *removal) unlisted(list client.ObjectList) (unlisted []client.Object) {
+	known, group := r.pass.layers.tables.made, groupOf(&r.pass.child)
+	if !known.Has(group) {
+		return nil
+	}
+	listed := sets.New[types.UID]()
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if live, ok := item.(client.Object); ok {
+			listed.Insert(live.GetUID())
+		}
+		return nil
+	})
+	for _, child := range slices.Backward(known.Drop(group, listed)) {
+		obj := r.pass.child.Kind.Empty(r.pass.child.Desired)
+		obj.SetNamespace(child.Key.Namespace)
+		obj.SetName(child.Key.Name)
+		obj.SetUID(child.UID)
+		unlisted = append(unlisted, obj)
+	}
+	return unlisted
+}
+
+// isUnlisted reports whether live is one of unlisted.
+func isUnlisted(live client.Object) bool { return live.GetResourceVersion() == "" }
+
+// noteMade notes a child that a list may not show yet, if its kind is to be pruned.
+func (s *set) noteMade(p *pass, found layer.Outcome) {
+	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || p.server.IsMissingFromCache
+	group := groupOf(&p.child)
+	isPruned := slices.ContainsFunc(s.unwanted, func(r *removal) bool { return groupOf(&r.pass.child) == group })
+	if isNew && isPruned && found.Live != nil && !p.child.DryRun {
+		p.layers.tables.made.Note(group, made.Child{UID: found.Live.GetUID(), Key: p.child.Subject.Key})
+	}
+}
+
+func groupOf(c *layer.Child) made.Group {
+	return made.Group{Owner: c.Owner.GetUID(), Kind: c.Kind.GVK.GroupKind()}
 }
 
 // list returns the objects of the kind in the namespace of the owner. The items belong to the cache.

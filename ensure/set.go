@@ -255,6 +255,7 @@ func (s *set) ensure(ctx context.Context, results []Result[client.Object]) ([]de
 	for i, p := range s.children {
 		found, err := p.ensure(ctx)
 		if err == nil {
+			s.noteMade(p, found)
 			results[i] = resultOf[client.Object](found, &p.child.Subject)
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/object"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
@@ -49,13 +49,16 @@ func restoreEmpty(ctx context.Context, a *server.Applier, applied server.Applica
 
 // emptyLists empties lists of live. If the API server refuses that, Result.Kept names them.
 func emptyLists(ctx context.Context, a *server.Applier, live client.Object, lists []fieldpath.Path) (client.Object, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	content, err := object.Content(live)
 	if err != nil {
 		return nil, a.Server.Child.Subject.Unencodable(err)
 	}
 	operations := managedfields.TestUID(live)
 	for _, path := range lists {
-		items, pointer, _ := obstacle.Lookup(content, path)
+		items, pointer, ok := obstacle.Lookup(content, path)
+		if !ok { // an item that its keys do not tell apart
+			continue
+		}
 		operations = append(operations, jsonpatch.Test(pointer, items), jsonpatch.Replace(pointer, []any{}))
 	}
 	emptied, err := a.Server.PatchJSON(ctx, "repair", operations)
