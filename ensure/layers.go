@@ -127,6 +127,26 @@ func (a *around) deleted() (recreate.Replacement, bool) {
 // forgetDeleted forgets the deleted object.
 func (a *around) forgetDeleted() { a.tables.deleted.Remove(a.child.OwnedID()) }
 
+// noteMade notes the live object that a pass has found or made, if a list may not show it yet.
+func (a *around) noteMade(found layer.Outcome, isMissingFromCache bool) {
+	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || isMissingFromCache
+	if isNew && found.Live != nil && !a.child.DryRun {
+		a.tables.made.Note(a.child, found.Live)
+	}
+}
+
+// forgetMade forgets an object that was removed.
+func (a *around) forgetMade(live client.Object) {
+	if !a.child.DryRun {
+		a.tables.made.Forget(a.child, live.GetUID())
+	}
+}
+
+// unlisted are the objects that were made for the owner, and that no list of their kind has shown, this one included.
+func (a *around) unlisted(list client.ObjectList) []client.Object {
+	return a.tables.made.Unlisted(a.child, list)
+}
+
 // handoverIn returns which fields changed their owner in live, a confirmed copy.
 func (a *around) handoverIn(live client.Object) memory.Handover {
 	return handover.Of(a.applier).In(live)

@@ -12,14 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/kinds"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
-	"github.com/trueup-go/trueup/ensure/internal/made"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/object"
@@ -138,9 +135,7 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			if err != nil {
 				return removed, err
 			}
-			if !r.pass.child.DryRun {
-				r.pass.layers.tables.made.Drop(groupOf(&r.pass.child), sets.New(live.GetUID()))
-			}
+			r.pass.layers.forgetMade(live)
 			if found.Operation == layer.Unchanged || found.Live == nil && isUnlisted(live) {
 				continue
 			}
@@ -188,7 +183,7 @@ func (r *removal) named(live client.Object) *removal {
 	return &removal{named}
 }
 
-// members are the objects of the kind that were made for the owner, the newest first.
+// members are the objects of the kind that were made for the owner, the newest first. Those that no list has shown come first.
 func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 	list, err := r.list(ctx)
 	if err != nil {
@@ -211,49 +206,11 @@ func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 	slices.SortFunc(members, func(a, b client.Object) int {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
 	})
-	return append(r.unlisted(list), members...), nil
+	return append(r.pass.layers.unlisted(list), members...), nil
 }
 
-// unlisted are the objects of the kind that Set made for the owner, and that no list has shown, the newest first. They have a
-// name and a UID only, as they have to be read.
-func (r *removal) unlisted(list client.ObjectList) (unlisted []client.Object) {
-	known, group := r.pass.layers.tables.made, groupOf(&r.pass.child)
-	if !known.Has(group) {
-		return nil
-	}
-	listed := sets.New[types.UID]()
-	_ = meta.EachListItem(list, func(item runtime.Object) error {
-		if live, ok := item.(client.Object); ok {
-			listed.Insert(live.GetUID())
-		}
-		return nil
-	})
-	for _, child := range slices.Backward(known.Drop(group, listed)) {
-		obj := r.pass.child.Kind.Empty(r.pass.child.Desired)
-		obj.SetNamespace(child.Key.Namespace)
-		obj.SetName(child.Key.Name)
-		obj.SetUID(child.UID)
-		unlisted = append(unlisted, obj)
-	}
-	return unlisted
-}
-
-// isUnlisted reports whether live is one of unlisted.
+// isUnlisted reports whether live is an object that no list has shown: it has a name and a UID only.
 func isUnlisted(live client.Object) bool { return live.GetResourceVersion() == "" }
-
-// noteMade notes a child that a list may not show yet, if its kind is to be pruned.
-func (s *set) noteMade(p *pass, found layer.Outcome) {
-	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || p.server.IsMissingFromCache
-	group := groupOf(&p.child)
-	isPruned := slices.ContainsFunc(s.unwanted, func(r *removal) bool { return groupOf(&r.pass.child) == group })
-	if isNew && isPruned && found.Live != nil && !p.child.DryRun {
-		p.layers.tables.made.Note(group, made.Child{UID: found.Live.GetUID(), Key: p.child.Subject.Key})
-	}
-}
-
-func groupOf(c *layer.Child) made.Group {
-	return made.Group{Owner: c.Owner.GetUID(), Kind: c.Kind.GVK.GroupKind()}
-}
 
 // list returns the objects of the kind in the namespace of the owner. The items belong to the cache.
 func (r *removal) list(ctx context.Context) (client.ObjectList, error) {

@@ -6,62 +6,89 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/internal/lru"
 )
 
-// A Group is what a list of ensure.Prune is about: the children of a kind, in any version, of one owner.
-type Group struct {
-	Owner types.UID
-	Kind  schema.GroupKind
-}
-
-// A Child is an object that the API server has shown.
-type Child struct {
-	UID types.UID
-	Key types.NamespacedName
-}
-
-// A Table holds the children of each group, the oldest first. It is safe for concurrent use.
+// A Table holds the children of each kind, in any version, and owner, the oldest first. It is safe for concurrent use.
 type Table struct {
 	mu     sync.Mutex // guards changes
-	groups *lru.Table[Group, []Child]
+	groups *lru.Table[group, []child]
 }
 
-// NewTable returns a table of at most the given number of groups.
-func NewTable(entries int) *Table { return &Table{groups: lru.New[Group, []Child](entries)} }
+type group struct {
+	owner types.UID
+	kind  schema.GroupKind
+}
 
-// Note notes a child in place of an earlier one of the same name.
-func (t *Table) Note(of Group, child Child) {
+type child struct {
+	uid types.UID
+	key types.NamespacedName
+}
+
+// NewTable returns a table of the children of at most the given number of kinds and owners.
+func NewTable(entries int) *Table { return &Table{groups: lru.New[group, []child](entries)} }
+
+// Note notes the live object of c in place of an earlier one of the same name.
+func (t *Table) Note(c *layer.Child, live client.Object) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.set(of, append(t.without(of, func(known Child) bool { return known.Key == child.Key }), child))
+	noted := child{live.GetUID(), client.ObjectKeyFromObject(live)}
+	t.set(c, append(t.without(c, func(known child) bool { return known.key == noted.key }), noted))
 }
 
-// Drop forgets the children with these UIDs, and returns the others.
-func (t *Table) Drop(of Group, uids sets.Set[types.UID]) []Child {
+// Forget forgets the object with this UID.
+func (t *Table) Forget(c *layer.Child, uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rest := t.without(of, func(known Child) bool { return uids.Has(known.UID) })
-	t.set(of, rest)
-	return rest
+	t.set(c, t.without(c, func(known child) bool { return known.uid == uid }))
 }
 
-// Has reports whether the group has a child.
-func (t *Table) Has(of Group) bool { return t.groups.Has(of) }
+// Unlisted forgets the objects in list, and returns the others, the newest first: with a name and a UID only, as they have to be
+// read. c tells their kind and owner.
+func (t *Table) Unlisted(c *layer.Child, list client.ObjectList) (unlisted []client.Object) {
+	if !t.groups.Has(groupOf(c)) {
+		return nil
+	}
+	listed := sets.New[types.UID]()
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if live, ok := item.(client.Object); ok {
+			listed.Insert(live.GetUID())
+		}
+		return nil
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	rest := t.without(c, func(known child) bool { return listed.Has(known.uid) })
+	t.set(c, rest)
+	for _, known := range slices.Backward(rest) {
+		obj := c.Kind.Empty(c.Desired)
+		obj.SetNamespace(known.key.Namespace)
+		obj.SetName(known.key.Name)
+		obj.SetUID(known.uid)
+		unlisted = append(unlisted, obj)
+	}
+	return unlisted
+}
 
-func (t *Table) without(of Group, isDropped func(Child) bool) []Child {
-	children, _ := t.groups.Get(of)
+func groupOf(c *layer.Child) group { return group{c.Owner.GetUID(), c.Kind.GVK.GroupKind()} }
+
+func (t *Table) without(c *layer.Child, isDropped func(child) bool) []child {
+	children, _ := t.groups.Get(groupOf(c))
 	return slices.DeleteFunc(slices.Clone(children), isDropped)
 }
 
-func (t *Table) set(of Group, children []Child) {
+func (t *Table) set(c *layer.Child, children []child) {
 	if len(children) == 0 {
-		t.groups.Remove(of)
+		t.groups.Remove(groupOf(c))
 		return
 	}
-	t.groups.Set(of, children)
+	t.groups.Set(groupOf(c), children)
 }

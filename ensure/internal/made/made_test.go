@@ -4,30 +4,47 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/trueup-go/trueup/ensure/internal/kinds"
+	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/made"
 )
 
 func TestTable(t *testing.T) {
-	child := func(name, uid string) made.Child {
-		return made.Child{UID: types.UID(uid), Key: types.NamespacedName{Name: name}}
+	of := func(owner types.UID, version string) *layer.Child {
+		return &layer.Child{
+			Kind:    &kinds.Kind{GVK: schema.GroupVersionKind{Version: version, Kind: "ConfigMap"}},
+			Owner:   &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: owner}},
+			Desired: &corev1.ConfigMap{},
+		}
 	}
-	uids := sets.New[types.UID]
-	table, of, other := made.NewTable(2), made.Group{Owner: "1"}, made.Group{Owner: "2"}
-	require.Empty(t, table.Drop(of, uids("a1")))
-	require.False(t, table.Has(of))
-	table.Note(of, child("a", "a1"))
-	table.Note(of, child("b", "b1"))
-	table.Note(of, child("a", "a2"))
-	table.Note(other, child("c", "c1"))
-	require.True(t, table.Has(of))
-	before := table.Drop(of, uids("a1", "c1"))
-	require.Equal(t, []made.Child{child("b", "b1"), child("a", "a2")}, before, "a1 was replaced, and c1 is in another group")
-	require.Equal(t, []made.Child{child("a", "a2")}, table.Drop(of, uids("b1")))
-	require.Equal(t, []made.Child{child("b", "b1"), child("a", "a2")}, before, "a result belongs to the caller")
-	require.Empty(t, table.Drop(of, uids("a2")))
-	require.False(t, table.Has(of))
-	require.True(t, table.Has(other))
+	live := func(name string, uid types.UID) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uid}}
+	}
+	list := func(items ...*corev1.ConfigMap) *corev1.ConfigMapList {
+		list := &corev1.ConfigMapList{}
+		for _, item := range items {
+			list.Items = append(list.Items, *item)
+		}
+		return list
+	}
+	table := made.NewTable(2)
+	require.Empty(t, table.Unlisted(of("1", "v1"), list(live("a", "a1"))))
+	table.Note(of("1", "v1"), live("a", "a1"))
+	table.Note(of("1", "v2"), live("b", "b1"))
+	table.Note(of("1", "v1"), live("a", "a2"))
+	table.Note(of("2", "v1"), live("c", "c1"))
+	require.Equal(t, []client.Object{live("a", "a2"), live("b", "b1")}, table.Unlisted(of("1", "v1"), list(live("a", "a1"))),
+		"in any version; a1 was replaced, and c1 is another owner's")
+	require.Equal(t, []client.Object{live("a", "a2")}, table.Unlisted(of("1", "v1"), list(live("b", "b1"))))
+	table.Forget(of("1", "v1"), "a1")
+	require.Len(t, table.Unlisted(of("1", "v1"), list()), 1)
+	table.Forget(of("1", "v1"), "a2")
+	require.Empty(t, table.Unlisted(of("1", "v1"), list()))
+	require.Len(t, table.Unlisted(of("2", "v1"), list()), 1)
 }
