@@ -46,7 +46,7 @@ func (r *Repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 	}
 	needed, err := r.findUnowned(ctx, all)
 	if err == nil && len(needed) == 0 {
-		err = r.immutableError(ctx, live)
+		err = r.immutableError(live)
 	}
 	return needed, err
 }
