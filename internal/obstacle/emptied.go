@@ -5,49 +5,11 @@ import (
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-
-	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
-// LosesEmptyLists reports whether the apply removes a list that desired has empty. Nobody owns an empty list with keys,
-// or an empty set: the API server removes the list with its last item, and a struct with its last field that is owned.
-func (m *Merge) LosesEmptyLists() bool {
-	return slices.ContainsFunc(EmptyLists(m.desired, m.owned), func(path fieldpath.Path) bool {
-		for end := range path {
-			if m.loses(path[:end+1]) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// loses reports whether the apply removes the value at path, as the field owner has applied something there, owns
-// nothing there afterwards, and others own nothing.
-func (m *Merge) loses(path fieldpath.Path) bool {
-	last := len(path) - 1
-	value, _, _ := lookup(m.desired, path)
-	isOurs := m.isOwned(path, (*entry).isOwn) && !m.isOwned(path, (*entry).isAnothers)
-	return isOurs && isBare(value, managedfields.Below(m.owned, path[:last]), path[last])
-}
-
-// isBare reports whether value, a member of a struct of which owned are the fields, is an empty list that is not
-// written as a whole, or a struct with nothing else.
-func isBare(value any, owned *fieldpath.Set, member fieldpath.PathElement) bool {
-	below := owned.WithPrefix(member)
-	switch value := value.(type) {
-	case []any:
-		return len(value) == 0 && (!owned.Members.Has(member) || !below.Empty())
-	case map[string]any:
-		for name, inner := range value {
-			if !isBare(inner, below, fieldpath.FieldNameElement(name)) {
-				return false
-			}
-		}
-		return len(value) > 0
-	}
-	return false
-}
+// HasEmptyLists reports whether desired has a list that is empty. In a Trial, such a list stays. The API server removes it with its
+// last item if nobody owns the empty list.
+func (m *Merge) HasEmptyLists() bool { return len(EmptyLists(m.desired, m.owned)) > 0 }
 
 // EmptyLists returns the empty lists in desired. Those in items of other lists are found if owned, the fields that
 // anybody owns, tell how the items are told apart.

@@ -114,7 +114,7 @@ func (in *input) call(m fuzzedMerge) {
 			}
 		},
 		func() { m.HasOwners() },
-		func() { m.LosesEmptyLists() },
+		func() { m.HasEmptyLists() },
 		func() { m.ReplacesMaps() },
 		func() { m.KeepingTaken() },
 	}

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -136,13 +137,10 @@ func (r *Repair) completeKeys(ctx context.Context) error {
 
 // run finds the conflicting fields and removes them.
 func (r *Repair) run(ctx context.Context) (server.Application, error) {
-	if r.merge.LosesEmptyLists() {
+	if r.merge.HasEmptyLists() {
 		ok, err := r.dryRunWithout(ctx, nil)
-		if err != nil {
-			return server.Application{}, err
-		}
-		if ok {
-			return r.remove(ctx, nil)
+		if ok || err != nil { // The apply removes a list that the API server requires, and nothing is in the way.
+			return server.Application{}, cmp.Or(err, r.refusal)
 		}
 	}
 	obstacles, err := r.findAll(ctx)
@@ -179,9 +177,6 @@ func (r *Repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (ser
 	if r.child.DryRun { // nothing is stored that the next requests could build on
 		return r.rehearse(ctx, obstacles)
 	}
-	if r.merge.LosesEmptyLists() {
-		return r.writeMerge(ctx, obstacles)
-	}
 	taken, err := r.takeOver(ctx, obstacles)
 	if err != nil {
 		return server.Application{}, err
@@ -206,67 +201,18 @@ func (r *Repair) rehearse(ctx context.Context, obstacles []obstacle.Obstacle) (s
 	return server.Application{Before: r.child.Typed(r.live), After: r.accepted, Removed: obstacles, IsTried: true}, nil
 }
 
-// writeMerge writes the merge without obstacles by a patch, and applies desired then, which changes the digest and owners
-// only: an apply alone would lose a list that desired has empty. The patch leaves an entry of updates, which goes. If the
-// process ends after the patch, the next one finds the digest of an earlier desired state, and applies.
-func (r *Repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) (server.Application, error) {
-	patched, obstacles, err := r.patchWhileUnchanged(ctx, obstacles, func(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
-		version := jsonpatch.Test("/metadata/resourceVersion", r.live.GetResourceVersion())
-		merge := slices.DeleteFunc(r.merge.Trial(obstacles), r.writesDigest)
-		return slices.Concat(managedfields.TestUID(r.live), []jsonpatch.Operation{version}, merge)
-	})
-	if err != nil {
-		return server.Application{}, err
-	}
-	r.server.Memory.Invalidate(r.child.OwnedID()) // until the apply is confirmed
-	updates := managedfields.Find(r.live, r.child.Operator.FieldOwner, metav1.ManagedFieldsOperationUpdate)
-	before := fieldpath.NewSet()
-	if updates >= 0 {
-		before = managedfields.Fields(&managedfields.Entries(r.live)[updates])
-	}
-	applied, err := r.applier.Apply(ctx, patched.GetUID())
-	if err != nil {
-		return server.Application{}, err
-	}
-	after, err := r.server.PatchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
-		isNew := func(path fieldpath.Path) bool { return !before.Has(path) }
-		return r.child.Operator.Disown(applied, metav1.ManagedFieldsOperationUpdate, isNew)
-	})
-	if err != nil {
-		after = applied // a later pass removes the entry
-	}
-	return server.Application{Before: r.child.Typed(r.live), After: after, Removed: obstacles}, nil
-}
-
-// writesDigest reports whether an operation changes the stored digest.
-func (r *Repair) writesDigest(operation jsonpatch.Operation) bool {
-	return slices.ContainsFunc(r.child.Operator.Digests, func(at layer.Item) bool {
-		return operation.Path == jsonpatch.Join("/metadata/"+at.Member, at.Key)
-	})
-}
-
-// patchWhileUnchanged sends the patch that build returns, on a fresh copy if others write in between, as long as the
-// obstacles stay the same.
-func (r *Repair) patchWhileUnchanged(
-	ctx context.Context, obstacles []obstacle.Obstacle, build func([]obstacle.Obstacle) []jsonpatch.Operation,
-) (client.Object, []obstacle.Obstacle, error) {
-	patched, err := r.server.PatchWhileUnchanged(ctx, "repair",
-		func() []jsonpatch.Operation { return build(obstacles) },
+// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
+// removes them. It writes managed fields only, and only while the obstacles have not changed since the
+// trials. If the process ends here, the next apply removes them, too, whatever is desired then.
+func (r *Repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	return r.server.PatchWhileUnchanged(ctx, "repair",
+		func() []jsonpatch.Operation { return r.takeOverPatch(obstacles) },
 		func() (isSame bool, err error) {
 			if err = r.observe(ctx, r.live.GetUID()); err == nil {
 				obstacles, isSame = r.merge.Again(obstacles)
 			}
 			return isSame, err
 		})
-	return patched, obstacles, err
-}
-
-// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
-// removes them. It writes managed fields only, and only while the obstacles have not changed since the
-// trials. If the process ends here, the next apply removes them, too, whatever is desired then.
-func (r *Repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	taken, _, err := r.patchWhileUnchanged(ctx, obstacles, r.takeOverPatch)
-	return taken, err
 }
 
 func (r *Repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
