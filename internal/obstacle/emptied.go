@@ -37,8 +37,3 @@ func EmptyLists(desired map[string]any, owned *fieldpath.Set) []fieldpath.Path {
 	visit(desired, nil, owned)
 	return found
 }
-
-// Lookup returns the value at path in a JSON object, and the JSON pointer that leads to it.
-func Lookup(object map[string]any, path fieldpath.Path) (value any, pointer string, ok bool) {
-	return lookup(object, path)
-}

@@ -101,7 +101,7 @@ func (in *input) call(m fuzzedMerge) {
 		func() { patched(in.T, m.live.Object, m.Trial(someOf(in, in.found))) },
 		func() { patched(in.T, m.live.Object, m.TrialWithDropped(someOf(in, in.found))) },
 		func() { m.AddUnowned(in.someFields()) },
-		func() { m.CompleteKeys(in.someFields()) },
+		func() { m.CompleteKeys() },
 		func() {
 			for _, o := range in.found {
 				m.IsBesideDropped(o)

@@ -54,7 +54,7 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 		m.entries = append(m.entries, e)
 		m.owned = m.owned.Union(e.fields)
 	}
-	m.CompleteKeys(nil)
+	m.CompleteKeys()
 	m.protectDuplicates(m.live, nil, m.owned)
 	return m
 }
@@ -71,7 +71,7 @@ func (m *Merge) AddUnowned(fields *fieldpath.Set) {
 	nobodys := &metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate}
 	m.entries = append(m.entries, entry{ManagedFieldsEntry: nobodys, fields: fields.Difference(m.owned)})
 	m.owned = m.owned.Union(fields)
-	m.CompleteKeys(nil)
+	m.CompleteKeys()
 }
 
 // Dropped returns the fields and whole list items that the apply removes because desired does not
@@ -255,9 +255,6 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 		return desired
 	}
 	named := elements(desired, name)
-	if slices.ContainsFunc(named, lacksKey) {
-		return desired // for the API server to refuse
-	}
 	merged := make([]any, 0, len(live)+len(desired))
 	before := elements(live, name)
 	for _, element := range mergedOrder(before, named) {

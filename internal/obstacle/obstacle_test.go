@@ -250,14 +250,6 @@ func TestTrial(t *testing.T) {
 			0,
 			`[{"op":"add","path":"/metadata/annotations","value":{"f":"g"}},{"op":"add","path":"/metadata/labels/c~1d","value":"e"}]`,
 		},
-		"an item without any key": {
-			"the list is tried as it is written, for the server to refuse",
-			scene{"spec: {items: [{a: 1, b: x, c: 2}]}", "spec: {items: [{c: 3}]}", []metav1.ManagedFieldsEntry{
-				updated("kubectl-edit", `{"f:spec":{"f:items":{"k:{\"a\":1,\"b\":\"x\"}":{".":{}}}}}`),
-			}, nil},
-			0,
-			`[{"op":"replace","path":"/spec/items","value":[{"c":3}]}]`,
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := tc.merge(t)

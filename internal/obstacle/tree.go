@@ -10,8 +10,8 @@ import (
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 )
 
-// lookup returns the value at path in a JSON value, and the JSON pointer that leads to it.
-func lookup(tree any, path fieldpath.Path) (found any, pointer string, ok bool) {
+// Lookup returns the value at path in a JSON value, and the JSON pointer that leads to it.
+func Lookup(tree any, path fieldpath.Path) (found any, pointer string, ok bool) {
 	for _, element := range path {
 		switch parent := tree.(type) {
 		case map[string]any:
@@ -99,21 +99,7 @@ func indexOf(items []any, element fieldpath.PathElement) int {
 	case element.Key == nil:
 		return -1
 	}
-	if i := slices.IndexFunc(items, func(item any) bool { return hasKey(item, *element.Key) }); i >= 0 {
-		return i
-	}
-	// An item of desired may leave out a member of its key, see CompleteKeys.
-	only := -1
-	for i, item := range items {
-		if !mayHaveKey(item, *element.Key) {
-			continue
-		}
-		if only >= 0 {
-			return -1
-		}
-		only = i
-	}
-	return only
+	return slices.IndexFunc(items, func(item any) bool { return hasKey(item, *element.Key) })
 }
 
 func isValue(item any, wanted value.Value) bool {
@@ -126,20 +112,4 @@ func hasKey(item any, key value.FieldList) bool {
 		member, ok := members[field.Name]
 		return !ok || !isValue(member, field.Value)
 	})
-}
-
-// mayHaveKey reports whether item has some of the members of key and leaves the others out.
-func mayHaveKey(item any, key value.FieldList) bool {
-	members, _ := item.(map[string]any)
-	found := 0
-	for _, field := range key {
-		member, ok := members[field.Name]
-		if ok && !isValue(member, field.Value) {
-			return false
-		}
-		if ok {
-			found++
-		}
-	}
-	return found > 0
 }

@@ -28,16 +28,15 @@ type Repair struct {
 	server  *server.Session
 	child   *layer.Child
 
-	refusal        error
-	live           *unstructured.Unstructured // the object on the API server
-	merge          *obstacle.Merge
-	unowned        bool             // merge contains the fields of live without an owner
-	ownedByDesired *fieldpath.Set   // that an apply of desired alone owns; nil if not asked for
-	trials         map[string]trial // by the pointers of the obstacles that were left out
-	sent           int              // trials
-	accepted       client.Object    // the answer to the last trial that passed
-	lastRefusal    error            // the server's answer to the last trial that did not
-	isCreatable    bool             // the server would create desired but for live
+	refusal     error
+	live        *unstructured.Unstructured // the object on the API server
+	merge       *obstacle.Merge
+	unowned     bool             // merge contains the fields of live without an owner
+	trials      map[string]trial // by the pointers of the obstacles that were left out
+	sent        int              // trials
+	accepted    client.Object    // the answer to the last trial that passed
+	lastRefusal error            // the server's answer to the last trial that did not
+	isCreatable bool             // the server would create desired but for live
 }
 
 // A RefusalError is the error about a state that the API server refuses for the live object, and would create without it.
@@ -79,7 +78,7 @@ func (r *Repair) observe(ctx context.Context, uid types.UID) error {
 		live.SetManagedFields(r.applier.Rules().Before(live).Entries())
 	}
 	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.child.Operator.FieldOwner), nil
-	if err := r.completeKeys(ctx); err != nil {
+	if err := r.checkKeys(); err != nil {
 		return err
 	}
 	if r.unowned || !r.merge.HasOwners() {
@@ -102,35 +101,21 @@ func (r *Repair) addUnowned(ctx context.Context) error {
 	}
 	r.merge.AddUnowned(all)
 	r.trials = nil // the merge shows more of what the server does
-	return r.completeKeys(ctx)
+	return r.checkKeys()
 }
 
-// completeKeys completes the keys of desired's list items in the merge. Desired may leave out members of
-// a key for which the schema of a custom kind has defaults. Without whole keys, nothing tells desired's
-// items from those of others, and nothing may be removed.
-func (r *Repair) completeKeys(ctx context.Context) error {
-	lacking := r.merge.CompleteKeys(r.ownedByDesired)
-	if len(lacking) > 0 && r.ownedByDesired == nil {
-		elsewhere, err := r.applier.Elsewhere(ctx, r.live)
-		if err != nil {
-			return err
-		}
-		r.ownedByDesired = fieldpath.NewSet()
-		if elsewhere != nil {
-			r.ownedByDesired = r.child.Operator.Fields(elsewhere)
-		}
-		lacking = r.merge.CompleteKeys(r.ownedByDesired)
-	}
-	if len(lacking) == 0 {
-		return nil
-	}
+// checkKeys fails if desired leaves out members of the key of an item, for which the schema of a custom kind has defaults.
+// Without whole keys, nothing tells desired's items from those of others, and nothing may be removed.
+func (r *Repair) checkKeys() error {
 	var paths []string
-	for _, path := range lacking {
+	for _, path := range r.merge.CompleteKeys() {
 		paths = layer.AppendNew(paths, managedfields.Text(path))
 	}
+	if len(paths) == 0 {
+		return nil
+	}
 	out := r.child.Subject.Fail(fault.ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
-		", and the API server does not report their defaults: specify whole keys: "+
-		r.child.Subject.Message(r.refusal, answer.NotShown), paths...)
+		": specify whole keys, also the parts that have a default: "+r.child.Subject.Message(r.refusal, answer.NotShown), paths...)
 	out.Cause = r.refusal
 	return out
 }
