@@ -1,7 +1,6 @@
 package obstacle
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,32 +15,18 @@ import (
 func (m *Merge) CompleteKeys() (lacking []fieldpath.Path) {
 	group, _, _ := strings.Cut((&unstructured.Unstructured{Object: m.desired}).GetAPIVersion(), "/")
 	isBuiltIn := !strings.Contains(group, ".") // the group of a custom kind has a dot
-	var visit func(desired any, path fieldpath.Path, owned *fieldpath.Set)
-	visit = func(desired any, path fieldpath.Path, owned *fieldpath.Set) {
-		switch desired := desired.(type) {
-		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(desired)) {
-				element := fieldpath.FieldNameElement(name)
-				visit(desired[name], append(path, element), owned.WithPrefix(element))
-			}
-		case []any:
-			name := naming(owned)
-			if name == nil {
-				return
-			}
-			if isBuiltIn {
-				addProtocol(desired, elements(desired, name))
-			}
-			named := elements(desired, name)
-			if slices.ContainsFunc(named, lacksKey) {
-				lacking = append(lacking, path.Copy())
-			}
-			for i, element := range named {
-				visit(desired[i], append(path, element), owned.WithPrefix(element))
-			}
+	eachList(m.desired, nil, m.owned, func(items []any, path fieldpath.Path, owned *fieldpath.Set) {
+		name := naming(owned)
+		if name == nil {
+			return
 		}
-	}
-	visit(m.desired, fieldpath.Path{}, m.owned)
+		if isBuiltIn {
+			addProtocol(items, elements(items, name))
+		}
+		if slices.ContainsFunc(elements(items, name), lacksKey) {
+			lacking = append(lacking, path)
+		}
+	})
 	return lacking
 }
 

@@ -55,7 +55,7 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 		m.owned = m.owned.Union(e.fields)
 	}
 	m.CompleteKeys()
-	m.protectDuplicates(m.live, nil, m.owned)
+	m.protectDuplicates()
 	return m
 }
 

@@ -331,16 +331,5 @@ func isFlat(members map[string]any) bool {
 	return true
 }
 
-// IsEmpty reports whether the obstacle is an empty struct, map or list.
-func (o *Obstacle) IsEmpty() bool {
-	switch value := o.Value.(type) {
-	case map[string]any:
-		return len(value) == 0
-	case []any:
-		return len(value) == 0
-	}
-	return false
-}
-
 // Contains reports whether path leads to the obstacle or into it.
 func (o *Obstacle) Contains(path fieldpath.Path) bool { return managedfields.HasPrefix(path, o.Path) }

@@ -1,6 +1,7 @@
 package obstacle
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -33,6 +34,25 @@ func Lookup(tree any, path fieldpath.Path) (found any, pointer string, ok bool) 
 		}
 	}
 	return tree, pointer, true
+}
+
+// eachList calls do with each list in a tree, its path and the fields below that anybody owns. Lists in items of other lists are
+// found if owned tells how the items are told apart.
+func eachList(tree any, path fieldpath.Path, owned *fieldpath.Set, do func([]any, fieldpath.Path, *fieldpath.Set)) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			element := fieldpath.FieldNameElement(name)
+			eachList(tree[name], append(path.Copy(), element), owned.WithPrefix(element), do)
+		}
+	case []any:
+		do(tree, path, owned)
+		if name := naming(owned); name != nil {
+			for i, element := range elements(tree, name) {
+				eachList(tree[i], append(path.Copy(), element), owned.WithPrefix(element), do)
+			}
+		}
+	}
 }
 
 // remove removes the value at path from a JSON value that the caller owns, and returns the
@@ -112,4 +132,19 @@ func hasKey(item any, key value.FieldList) bool {
 		member, ok := members[field.Name]
 		return !ok || !isValue(member, field.Value)
 	})
+}
+
+// HasEmptyLists reports whether desired has a list that is empty. In a Trial, such a list stays. The API server removes it with its
+// last item if nobody owns the empty list.
+func (m *Merge) HasEmptyLists() bool { return len(EmptyLists(m.desired, m.owned)) > 0 }
+
+// EmptyLists returns the empty lists in desired. Those in items of other lists are found if owned, the fields that
+// anybody owns, tell how the items are told apart.
+func EmptyLists(desired map[string]any, owned *fieldpath.Set) (found []fieldpath.Path) {
+	eachList(desired, nil, owned, func(items []any, path fieldpath.Path, _ *fieldpath.Set) {
+		if len(items) == 0 {
+			found = append(found, path)
+		}
+	})
+	return found
 }
