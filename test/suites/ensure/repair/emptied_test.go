@@ -231,7 +231,7 @@ func TestEmptiedListThatMayNotBeEmpty(t *testing.T) {
 	f.mustEnsure(bag(`filled: {items: [{name: a}]}`))
 	before, desired := f.live(bag("")), bag(`filled: {items: []}`)
 	for _, opts := range [][]ensure.Option{
-		{ensure.DryRun()}, {ensure.Recreate(metav1.DeletePropagationBackground)}, {ensure.Recreate(metav1.DeletePropagationOrphan)},
+		{ensure.Recreate(metav1.DeletePropagationBackground)}, {ensure.Recreate(metav1.DeletePropagationOrphan)}, nil,
 	} {
 		_, err := f.ensure(desired, opts...)
 		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
