@@ -21,12 +21,15 @@ MODULES = $(patsubst %/go.mod,%,$(sort $(shell find . -name go.mod)))
 CODE_MODULES = $(filter-out ./tools/%,$(MODULES))
 OPERATORS = $(patsubst %/Makefile,%,$(wildcard examples/*/Makefile))
 
-GOLANGCI_LINT = go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
+GOLANGCI_LINT = $(shell go tool -n -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint)
 export GOLANGCI_LINT_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/trueup/golangci-lint
 
 # A workspace around this checkout would replace the pinned versions; and git refuses to tell the version of a checkout
 # that belongs to another user.
 export GOWORK := off
+# But cmd/trueup has a workspace, as its go.mod requires the release of the library that will be tagged with it. For a shell
+# in the folder of a module.
+WORKSPACE = GOWORK=$$(test -f go.work && echo "$$PWD/go.work" || echo off)
 export GOFLAGS := $(shell go env GOFLAGS) -buildvcs=false
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
@@ -63,7 +66,7 @@ test-library:
 .PHONY: test-modules $(TESTED_MODULES:%=test-module-%)
 test-modules: $(TESTED_MODULES:%=test-module-%)
 $(TESTED_MODULES:%=test-module-%): test-module-%:
-	cd $* && $(GOTEST) $(TIMEOUT) ./...
+	cd $* && $(WORKSPACE) $(GOTEST) $(TIMEOUT) ./...
 
 .PHONY: test-cluster test-suites test-dashboard test-peers
 test-cluster: test-suites test-dashboard test-peers
@@ -98,8 +101,8 @@ lint: lint-code lint-house lint-darwin lint-tidy lint-generated ## Check style, 
 
 .PHONY: lint-code
 lint-code:
-	@set -e; for module in $(CODE_MODULES); do \
-		echo "golangci-lint $$module"; (cd $$module && $(GOLANGCI_LINT) run $(if $(FIX),--fix) ./...); \
+	@set -e; linter=$(GOLANGCI_LINT); for module in $(CODE_MODULES); do \
+		echo "golangci-lint $$module"; (cd $$module && $(WORKSPACE) $$linter run $(if $(FIX),--fix) ./...); \
 	done
 
 # How closely the parts of ensure are tied to each other, against limits that only go down.
@@ -112,29 +115,40 @@ lint-house:
 .PHONY: lint-darwin
 lint-darwin:
 	@set -e; for folder in . cmd/trueup examples test/tools/demo; do \
-		echo "GOOS=darwin $$folder"; (cd $$folder && GOOS=darwin CGO_ENABLED=0 go list -export ./... >/dev/null); \
+		echo "GOOS=darwin $$folder"; (cd $$folder && $(WORKSPACE) GOOS=darwin CGO_ENABLED=0 go list -export ./... >/dev/null); \
 	done
+
+# go mod tidy knows no workspace, so that the command is tidied by a copy of its go.mod with a replace.
+LIBRARY = github.com/trueup-go/trueup
+define TIDY
+set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; trap 'exit 1' HUP INT TERM; \
+for module in $(filter-out ./cmd/trueup,$(MODULES)); do \
+	echo "go mod tidy $(1) $$module"; (cd $$module && go mod tidy $(1)); \
+done; \
+echo "go mod tidy $(1) ./cmd/trueup"; cd cmd/trueup; cp go.mod go.sum "$$copy"; \
+go mod edit -replace=$(LIBRARY)=../.. "$$copy/go.mod"; go mod tidy $(1) -modfile="$$copy/go.mod"; \
+$(if $(1),,go mod edit -dropreplace=$(LIBRARY) "$$copy/go.mod"; cp "$$copy/go.mod" "$$copy/go.sum" .)
+endef
 
 .PHONY: lint-tidy
 lint-tidy:
-	@set -e; for module in $(MODULES); do \
-		echo "go mod tidy -diff $$module"; (cd $$module && go mod tidy -diff); \
-	done
+	@$(call TIDY,-diff)
 
 # In a copy, so that a check changes nothing.
 .PHONY: lint-generated
 lint-generated:
 	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; trap 'exit 1' HUP INT TERM; \
 	cp -R ./* "$$copy"; $(MAKE) -C "$$copy" generate; \
-	diff -r examples "$$copy/examples" || { echo "generated files are stale: run make generate" >&2; exit 1; }
+	diff -r examples "$$copy/examples" && diff -r cmd "$$copy/cmd" || { echo "generated files are stale: run make generate" >&2; exit 1; }
 
 .PHONY: generate
-generate: ## Generate the deep copies, CRDs and roles of every example.
+generate: ## Generate the deep copies, CRDs and roles of every example, and the operator that trueup scaffold writes.
 	@set -e; for operator in $(OPERATORS); do $(MAKE) -C $$operator manifests generate; done
+	@cd cmd/trueup && $(WORKSPACE) go test -count=1 -run '^TestGolden$$' ./internal/scaffold -update
 
 .PHONY: tidy
 tidy: ## Tidy the go.mod of every module.
-	@set -e; for module in $(MODULES); do (cd $$module && go mod tidy); done
+	@$(call TIDY)
 
 .PHONY: conformance
 conformance: programs ## Test every kind on a real API server and write docs/conformance.md; K8S=1.33 (to 1.37) writes a column of docs/versions.md, SHORT=1 a short one.
@@ -242,6 +256,10 @@ OWNERS ?= 300
 chaos: programs ## Run all operators through DURATION of random faults; SEED repeats a run, UPDATE=1 writes docs/chaos.md, BROKEN=name runs a broken build.
 	@cd test && go run ./trials/chaos -duration $(DURATION) -owners $(OWNERS) $(if $(SEED),-seed $(SEED)) \
 		$(if $(filter 1,$(UPDATE)),-update) $(if $(BROKEN),-broken $(BROKEN)) $(ARGS)
+
+.PHONY: proxy
+proxy: ## Print settings with which the go command takes this checkout as the latest release: eval "$(make -s proxy)"
+	@cd test && go run ./tools/proxy
 
 .PHONY: run
 run: ## Install OPERATOR (hello, application, reversewordsapp, site, bookstore, postgreswriter) in the cluster of KUBECONFIG and run it from here, with ARGS.

@@ -34,14 +34,22 @@ const examples = `  trueup explain deployment/web
   trueup explain -f desired.yaml --field-manager website-operator
   trueup explain -f desired.yaml --field-manager website-operator --migrate-from manager`
 
-// newCommand returns the command that program was called as: trueup, or kubectl-trueup as a plugin.
+// newCommand returns the command that program was called as: trueup, or kubectl-trueup as a plugin of kubectl. Without
+// arguments, it is a plugin of kubebuilder.
 func newCommand(program string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "trueup",
-		Short:             "Look at objects in a cluster as trueup does",
+		Short:             "Write operators that use trueup, and look at objects in a cluster as trueup does",
+		Args:              cobra.NoArgs,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		RunE: func(command *cobra.Command, _ []string) error {
+			if isRequest, err := servePlugin(streams); isRequest || err != nil {
+				return err
+			}
+			return command.Help()
+		},
 	}
 	if plugin, isPlugin := strings.CutPrefix(filepath.Base(program), "kubectl-"); isPlugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl " + plugin}
@@ -49,7 +57,7 @@ func newCommand(program string, streams genericiooptions.IOStreams) *cobra.Comma
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
-	root.AddCommand(newExplain(streams))
+	root.AddCommand(newExplain(streams), newScaffold(streams))
 	return root
 }
 

@@ -1,4 +1,5 @@
-// Command trueup explains who owns which fields of an object in a cluster.
+// Command trueup writes operators that use trueup into projects, also as a plugin of kubebuilder, and explains who owns which
+// fields of an object in a cluster.
 package main
 
 import (

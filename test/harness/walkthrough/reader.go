@@ -11,10 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/module"
-
 	"github.com/trueup-go/trueup/test/harness/await"
 	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/harness/moduleproxy"
 	"github.com/trueup-go/trueup/test/harness/places"
 )
 
@@ -36,12 +35,12 @@ type Reader struct {
 	// last is the last command.
 	last string
 
-	release     module.Version
+	release     string
 	moduleCache string
 }
 
 // NewReader returns a reader in the folder home, who has kubectl, and kubebuilder in the version of a folder of tools/. For the
-// reader, this checkout is the latest release of the library. Call Close in the end.
+// reader, this checkout is the latest release of the library and of the command. Call Close in the end.
 func NewReader(ctx context.Context, home, kubebuilder string) (*Reader, error) {
 	r := &Reader{home: home, dir: home}
 	root, err := places.Repository()
@@ -52,22 +51,29 @@ func NewReader(ctx context.Context, home, kubebuilder string) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings, err := output(ctx, root, "go", "env", "GOMODCACHE", "GOPROXY", "GONOSUMDB")
+	settings := []string{"GOPROXY", "GONOSUMDB", "GOMODCACHE", "GOCACHE", "GOPATH", "GOENV"}
+	printed, err := output(ctx, root, "go", append([]string{"env"}, settings...)...)
 	if err != nil {
 		return nil, err
 	}
-	values := strings.Split(settings+"\n\n", "\n")
-	r.moduleCache = values[0]
+	values := strings.Split(printed, "\n")
+	if len(values) != len(settings) {
+		return nil, fmt.Errorf("go env prints %q", printed)
+	}
+	r.moduleCache = values[2]
 	proxy := filepath.Join(home, "proxy")
-	if r.release, err = releaseCheckout(proxy, root); err != nil {
+	if r.release, err = moduleproxy.Release(proxy, root); err != nil {
 		return nil, fmt.Errorf("cannot make a module proxy of the checkout: %w", err)
 	}
 	r.environment = append(withoutMake(os.Environ()),
+		// The go command keeps its folders: a new home would have empty caches.
+		"HOME="+home, "XDG_CONFIG_HOME=",
+		"GOMODCACHE="+values[2], "GOCACHE="+values[3], "GOPATH="+values[4], "GOENV="+values[5],
 		"PATH="+programs+string(os.PathListSeparator)+os.Getenv("PATH"),
 		"KUBECONFIG="+r.Kubeconfig(),
 		"GOWORK=off",
-		"GOPROXY=file://"+proxy+","+values[1],
-		"GONOSUMDB="+strings.TrimPrefix(values[2]+","+library, ","),
+		"GOPROXY=file://"+proxy+","+values[0],
+		"GONOSUMDB="+strings.TrimPrefix(values[1]+","+moduleproxy.Library, ","),
 	)
 	return r, nil
 }
@@ -97,7 +103,7 @@ func withoutMake(environment []string) []string {
 }
 
 // Close removes what the go command keeps of the reader's release.
-func (r *Reader) Close() error { return forget(r.moduleCache, r.release) }
+func (r *Reader) Close() error { return moduleproxy.Forget(r.moduleCache, r.release) }
 
 // Dir returns the working directory.
 func (r *Reader) Dir() string { return r.dir }
@@ -201,10 +207,10 @@ func (r *Reader) write(b *Block) error {
 
 // output returns the trimmed output of a command.
 func output(ctx context.Context, dir, program string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, program, args...)
-	command.Dir = dir
-	command.Env = append(os.Environ(), "GOWORK=off")
-	printed, err := command.Output()
+	process := exec.CommandContext(ctx, program, args...)
+	process.Dir = dir
+	process.Env = append(os.Environ(), "GOWORK=off")
+	printed, err := process.Output()
 	if err != nil {
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))

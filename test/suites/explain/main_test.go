@@ -35,7 +35,7 @@ var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(shared.Dir(), "kubectl-trueup")
 	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
 	build.Dir = filepath.Join("..", "..", "..", "cmd", "trueup")
-	build.Env = append(os.Environ(), "GOWORK=off")
+	build.Env = append(os.Environ(), "GOWORK=") // that of the command, with this checkout of the library
 	build.Stderr = os.Stderr
 	return path, build.Run()
 })

@@ -56,17 +56,6 @@ func read(t *testing.T, dir, name string) string {
 	return string(text)
 }
 
-// imageOf returns the image in which a project with these versions can be built.
-func (p *pins) imageOf() string {
-	return "golang:" + strings.Join(strings.SplitN(p.golang, ".", 3)[:2], ".")
-}
-
-// checkDockerfile requires that the README names the image in which the project can be built.
-func checkDockerfile(t *testing.T, p pins) {
-	t.Helper()
-	require.Contains(t, readReadme(t), "`Dockerfile` begins with `"+p.imageOf()+"`")
-}
-
 // row returns the row of a project in docs/kubebuilder.md.
 func row(before, after pins) string {
 	moves := func(before, after string) string {
@@ -77,7 +66,7 @@ func row(before, after pins) string {
 	}
 	return fmt.Sprintf("| v%s | %s | %s | %s | %s | %s |\n", before.kubebuilder, moves(before.golang, after.golang),
 		moves(before.controllerRuntime, after.controllerRuntime), moves(before.kubernetes, after.kubernetes),
-		moves(before.image, after.imageOf()), moves(before.controllerGen, after.controllerGen))
+		moves(before.image, after.image), moves(before.controllerGen, after.controllerGen))
 }
 
 // comparePage compares the rows with docs/kubebuilder.md, or writes them into the page.

@@ -1,5 +1,5 @@
-// Command release checks this checkout before a release: the API and the CRDs against the last tag, the digests against
-// every supported version of k8s.io/api, the licences of all dependencies, and known vulnerabilities. It prints a line for
+// Command release checks this checkout before a release: its version, the API and the CRDs against the last tag, the digests
+// against every supported version of k8s.io/api, the licences of all dependencies, and known vulnerabilities. It prints a line for
 // each check, and ends with exit code 1 if one fails.
 package main
 
@@ -30,6 +30,7 @@ type check struct {
 }
 
 var checks = []check{
+	{"version", checkVersion},
 	{"API", compareAPI},
 	{"CRDs", compareDefinitions},
 	{"digests", checkDigests},

@@ -110,6 +110,39 @@ func TestCompareAPI(t *testing.T) {
 	require.Contains(t, result, "and 1 that break users, as the changelog announces")
 }
 
+func TestCheckVersion(t *testing.T) {
+	dir := repository(t, "package a\n")
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "cmd", "trueup"), 0o700))
+	const module = "module " + modulePath + "/cmd/trueup\n\ngo 1.26\n\nrequire " + modulePath
+	for _, c := range []struct{ reason, changelog, module, want string }{
+		{"unreleased", "## [Unreleased]\n\n## [0.1.0]\n", module + " v0.2.0\n", "begins with unreleased changes"},
+		{"tagged", "## [0.1.0]\n", module + " v0.1.0\n", "v0.1.0 is tagged already"},
+		{"no version", "# Changelog\n", module + " v0.2.0\n", "has no version"},
+		{"not raised", "## [0.2.0]\n\n## [0.1.0]\n", module + " v0.1.0\n", "does not require " + modulePath + " v0.2.0"},
+		{"replaced", "## [0.2.0]\n", module + " v0.2.0\n\nreplace " + modulePath + " => ../..\n", "has a replace"},
+		{"ready", "## [0.2.0] - 2026-12-01\n\n## [0.1.0]\n", module + " v0.2.0\n", ""},
+	} {
+		write(t, dir, "CHANGELOG.md", c.changelog)
+		write(t, dir, "cmd/trueup/go.mod", c.module)
+		r, err := newRelease(t.Context(), dir)
+		require.NoError(t, err)
+		version, err := checkVersion(t.Context(), r)
+		r.close()
+		if c.want != "" {
+			require.ErrorContains(t, err, c.want, c.reason)
+			continue
+		}
+		require.NoError(t, err, c.reason)
+		require.Equal(t, "v0.2.0", version)
+	}
+}
+
+// TestThisCheckoutHasAVersion: what would be released next can be installed.
+func TestThisCheckoutHasAVersion(t *testing.T) {
+	_, err := checkVersion(t.Context(), &release{root: filepath.Join("..", "..", "..")})
+	require.NoError(t, err)
+}
+
 func TestWithoutATag(t *testing.T) {
 	dir := repository(t, "package a\n")
 	_, err := output(t.Context(), dir, "git", "tag", "--delete", "v0.1.0")

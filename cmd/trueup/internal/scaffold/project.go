@@ -1,0 +1,88 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
+)
+
+// The version of Go that the operator needs.
+const (
+	goMinor   = 26
+	goVersion = "1.26.0"
+)
+
+// editModule requires the library and its version of Go. `go mod tidy` raises the other versions.
+func (p *project) editModule(version string) error {
+	before, _, err := p.text("go.mod")
+	if err != nil {
+		return err
+	}
+	file, err := modfile.Parse("go.mod", []byte(before), nil)
+	if err != nil {
+		return err
+	}
+	if file.Go == nil || semver.Compare("v"+file.Go.Version, "v"+goVersion) < 0 {
+		if err := file.AddGoStmt(goVersion); err != nil {
+			return err
+		}
+	}
+	formatted, err := file.Format()
+	if err != nil {
+		return err
+	}
+	after := string(formatted)
+	if !slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == Library }) {
+		if version == "" {
+			return errors.New("this build of trueup knows no version of the library: run `go get " + Library + "` first; nothing was changed")
+		}
+		// A line of its own: the last block may be that of the indirect requirements.
+		after += fmt.Sprintf("\nrequire %s %s\n", Library, version)
+	}
+	p.change("go.mod", before, after)
+	return nil
+}
+
+// editSample replaces the placeholder in the sample of the custom resource.
+func (p *project) editSample(name string, o *operator) error {
+	const placeholder = "  # TODO(user): Add fields here\n"
+	before, exists, err := p.text(name)
+	if err != nil {
+		return err
+	}
+	if !exists || strings.Count(before, placeholder) != 1 {
+		p.keep(name, "is left alone, as it has no placeholder of kubebuilder: give the spec its fields by hand")
+		return nil
+	}
+	values := ""
+	for _, f := range o.Fields() {
+		values += "  " + f.sample + "\n"
+	}
+	p.change(name, before, strings.Replace(before, placeholder, values, 1))
+	return nil
+}
+
+var image = regexp.MustCompile(`\bgolang:1\.(\d+)`)
+
+// raiseImages raises the images of Go that are too old to build the project.
+func (p *project) raiseImages() error {
+	for _, name := range []string{"Dockerfile", ".devcontainer/devcontainer.json"} {
+		before, _, err := p.text(name)
+		if err != nil {
+			return err
+		}
+		p.change(name, before, image.ReplaceAllStringFunc(before, func(old string) string {
+			if minor, err := strconv.Atoi(image.FindStringSubmatch(old)[1]); err != nil || minor >= goMinor {
+				return old
+			}
+			return "golang:1." + strconv.Itoa(goMinor)
+		}))
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package scaffold_test
+
+import (
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trueup-go/trueup/cmd/trueup/internal/scaffold"
+)
+
+var update = flag.Bool("update", false, "write testdata/golden")
+
+const (
+	controllerFile = "internal/controller/website_controller.go"
+	testFile       = "internal/controller/website_controller_test.go"
+	typesFile      = "api/v1/website_types.go"
+	sampleFile     = "config/samples/web_v1_website.yaml"
+)
+
+// A project has the files of a project of kubebuilder, by path.
+type project map[string]string
+
+// newProject returns what a version of kubebuilder wrote. go.mod is not in testdata, where it would begin a module.
+func newProject(t *testing.T, kubebuilder string) project {
+	t.Helper()
+	p := project{"go.mod": "module example.com/website\n\ngo 1.24.0\n\nrequire (\n\tsigs.k8s.io/controller-runtime v0.21.0\n)\n"}
+	root := filepath.Join("testdata", "kubebuilder-"+kubebuilder)
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := strings.CutPrefix(filepath.ToSlash(path), filepath.ToSlash(root)+"/")
+		p[name] = string(text)
+		return err
+	}))
+	return p
+}
+
+func (p project) read(name string) ([]byte, error) {
+	text, exists := p[name]
+	if !exists {
+		return nil, fs.ErrNotExist
+	}
+	return []byte(text), nil
+}
+
+// renamed returns the project with another kind.
+func (p project) renamed(kind string) project {
+	names := strings.NewReplacer("example.com/website", "example.com/website", "Website", kind, "website", strings.ToLower(kind))
+	other := project{}
+	for name, text := range p {
+		other[names.Replace(name)] = names.Replace(text)
+	}
+	return other
+}
+
+func website() scaffold.Options {
+	return scaffold.Options{Group: "web", Version: "v1", Kind: "Website", Children: []string{"deployment"}, Library: "v0.1.0"}
+}
+
+// The operator of the README is testdata/golden. `make generate` writes it.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	changes, err := scaffold.Run(newProject(t, "4.16").read, website())
+	require.NoError(t, err)
+	require.Empty(t, changes.Kept)
+	require.Equal(t, []string{typesFile, sampleFile, "go.mod", controllerFile, testFile}, slices.Sorted(maps.Keys(changes.Files)))
+	for name, text := range changes.Files {
+		golden := filepath.Join("testdata", "golden", filepath.FromSlash(name))
+		if filepath.Base(golden) == "go.mod" {
+			continue
+		}
+		if *update {
+			require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
+			require.NoError(t, os.WriteFile(golden, []byte(text), 0o644))
+		}
+		want, err := os.ReadFile(golden)
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(string(want), text), "run make generate")
+	}
+}
+
+func TestModule(t *testing.T) {
+	t.Parallel()
+	changes, err := scaffold.Run(newProject(t, "4.6").read, website())
+	require.NoError(t, err)
+	require.Equal(t, `module example.com/website
+
+go 1.26.0
+
+require (
+	sigs.k8s.io/controller-runtime v0.21.0
+)
+
+require github.com/trueup-go/trueup v0.1.0
+`, changes.Files["go.mod"])
+	require.Contains(t, changes.Files["Dockerfile"], "FROM golang:1.26 AS builder\n")
+
+	p := newProject(t, "4.6")
+	p["go.mod"] = changes.Files["go.mod"]
+	options := website()
+	options.Library = ""
+	changes, err = scaffold.Run(p.read, options)
+	require.NoError(t, err)
+	require.NotContains(t, changes.Files, "go.mod", "a requirement stays")
+}
+
+// Run keeps what others wrote where it can, and says what it left alone.
+func TestKeeps(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "4.6")
+	p[controllerFile] = "/*\nCopyright, in a package of ours.\n*/\n\n" + p[controllerFile]
+	p[testFile] = "/*\nCopyright, in a package of ours.\n*/\n\n" + p[testFile]
+	p[typesFile] = strings.Replace(p[typesFile], "\tFoo string `json:\"foo,omitempty\"`\n", "\tHost string `json:\"host\"`\n\tReplicas int32 `json:\"size\"`\n", 1)
+	p[sampleFile] = "apiVersion: web.example.com/v1\nkind: Website\nmetadata:\n  name: mine\n"
+	changes, err := scaffold.Run(p.read, website())
+	require.NoError(t, err)
+	require.Equal(t, []string{sampleFile + " is left alone, as it has no placeholder of kubebuilder: give the spec its fields by hand"}, changes.Kept)
+	require.NotContains(t, changes.Files, sampleFile)
+	require.True(t, strings.HasPrefix(changes.Files[controllerFile], "/*\nCopyright, in a package of ours.\n*/\n\npackage controller\n"))
+	types := changes.Files[typesFile]
+	require.Regexp(t, "\tHost +string +`json:\"host\"`\n\tReplicas +int32 +`json:\"size\"`\n", types)
+	require.Contains(t, types, "\n\tImage string `json:\"image\"`\n}\n")
+	require.Equal(t, 1, strings.Count(types, "Replicas"))
+	require.Contains(t, types, "\n\tConditions []metav1.Condition `json:\"conditions,omitempty\"`\n}\n")
+}
+
+// In a project with several groups and a role in one namespace, the names of kubebuilder stay.
+func TestNamesOfTheProject(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "4.16")
+	names := strings.NewReplacer("package controller", "package web", `Named("website")`, `Named("web-website")`,
+		"example.com/website/api/v1", "example.com/website/api/web/v1",
+		"groups=web.example.com,resources", "groups=web.example.com,namespace=website-system,resources")
+	p["PROJECT"] += "multigroup: true\n"
+	for _, name := range []string{controllerFile, testFile, typesFile} {
+		p[strings.Replace(strings.Replace(name, "/website", "/web/website", 1), "api/v1", "api/web/v1", 1)] = names.Replace(p[name])
+	}
+	p["api/web/v1/website_types.go"] = p[typesFile]
+	changes, err := scaffold.Run(p.read, website())
+	require.NoError(t, err)
+	controller := changes.Files["internal/controller/web/website_controller.go"]
+	require.Contains(t, controller, "package web\n")
+	require.Contains(t, controller, `Named("web-website").`)
+	require.Contains(t, controller, `webv1 "example.com/website/api/web/v1"`)
+	require.Contains(t, controller, "// +kubebuilder:rbac:groups=apps,namespace=website-system,resources=deployments,verbs=")
+	require.Contains(t, changes.Files, "api/web/v1/website_types.go")
+	require.NotContains(t, changes.Files, controllerFile)
+}
+
+// What Run refuses, it leaves alone.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	replace := func(name, old, updated string) func(project, *scaffold.Options) {
+		return func(p project, _ *scaffold.Options) { p[name] = strings.Replace(p[name], old, updated, 1) }
+	}
+	remove := func(name string) func(project, *scaffold.Options) {
+		return func(p project, _ *scaffold.Options) { delete(p, name) }
+	}
+	for name, test := range map[string]struct {
+		change func(project, *scaffold.Options)
+		want   string
+	}{
+		"no project":              {remove("PROJECT"), "this is no project of kubebuilder"},
+		"no repo":                 {func(p project, _ *scaffold.Options) { p["PROJECT"] = "version: \"3\"\n" }, "PROJECT names no repo"},
+		"no controller":           {remove(controllerFile), controllerFile + " is missing: run kubebuilder create api"},
+		"another reconciler":      {func(p project, _ *scaffold.Options) { p[controllerFile] = "package controller\n" }, controllerFile + " is not as kubebuilder"},
+		"an edited reconciler":    {replace(controllerFile, "return ctrl.Result{}, nil", "return ctrl.Result{Requeue: true}, nil"), controllerFile + " is not as kubebuilder"},
+		"another marker":          {replace(controllerFile, "// Reconcile is part", "// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n\n// Reconcile is part"), controllerFile + " is not as kubebuilder"},
+		"a comment of a person":   {replace(controllerFile, "// TODO(user): your logic here", "// TODO(user): my logic here"), controllerFile + " is not as kubebuilder"},
+		"an edited test":          {replace(testFile, "test-resource", "my-resource"), testFile + " is not as kubebuilder wrote it"},
+		"a field of another type": {replace(typesFile, "Foo *string `json:\"foo,omitempty\"`", "Replicas *int32 `json:\"replicas\"`"), "WebsiteSpec.Replicas has the type *int32, and the operator needs int32"},
+		"no status":               {replace(typesFile, "type WebsiteStatus struct", "type Other struct"), "there is no type WebsiteStatus"},
+		"types that do not parse": {replace(typesFile, "package", "pack"), typesFile},
+		"a cluster-scoped kind":   {replace(typesFile, "// +kubebuilder:subresource:status", "// +kubebuilder:resource:scope=Cluster"), "a cluster-scoped Website has no namespace"},
+		"a kind of others":        {replace("PROJECT", "repo: example.com/website", "repo: example.com/other"), "example.com/website/api/v1 is not in this project"},
+		"no version":              {func(_ project, o *scaffold.Options) { o.Library = "" }, "knows no version of the library"},
+		"no kind":                 {func(_ project, o *scaffold.Options) { o.Kind = "" }, "name the API with --group, --version and --kind"},
+		"no children":             {func(_ project, o *scaffold.Options) { o.Children = nil }, "name at least one"},
+		"another child":           {func(_ project, o *scaffold.Options) { o.Children = []string{"pod"} }, `"pod" is none of`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, options := newProject(t, "4.16"), website()
+			test.change(p, &options)
+			changes, err := scaffold.Run(p.read, options)
+			require.ErrorContains(t, err, test.want)
+			require.Empty(t, changes)
+		})
+	}
+}
+
+// TestOperatorsConverge runs the tests of operators with each choice of children, as kinds of one project.
+func TestOperatorsConverge(t *testing.T) {
+	t.Parallel()
+	all := []string{"deployment", "service", "configmap"}
+	dir := t.TempDir()
+	written := "package v1\n\nimport (\n\t\"encoding/json\"\n\n\t\"k8s.io/apimachinery/pkg/runtime\"\n)\n" + deepCopies
+	for kind, o := range map[string]scaffold.Options{
+		"Website": {Children: all[:1]},
+		"Page":    {Children: all, Finalizer: true},
+		"Shop":    {Children: all[:2]},
+		"Front":   {Children: all[1:2], Finalizer: true},
+		"Note":    {Children: all[2:]},
+	} {
+		o.Group, o.Version, o.Kind, o.Library = "web", "v1", kind, "v0.1.0"
+		p := newProject(t, "4.16").renamed(kind)
+		changes, err := scaffold.Run(p.read, o)
+		require.NoError(t, err)
+		maps.Copy(p, changes.Files)
+		for name, text := range p {
+			path := filepath.Join(dir, filepath.FromSlash(name))
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		}
+		written += strings.ReplaceAll(deepCopy, "KIND", kind)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "api", "v1", "zz_generated.deepcopy.go"), []byte(written), 0o644))
+	useLibrary(t, dir)
+	run(t, dir, "go", "test", "./...")
+}
+
+// useLibrary requires what the library of this checkout requires, and the library.
+func useLibrary(t *testing.T, dir string) {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", "..", "..", ".."))
+	require.NoError(t, err)
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), text, 0o644))
+	}
+	run(t, dir, "go", "mod", "edit", "-module=example.com/website", "-require="+scaffold.Library+"@v0.1.0", "-replace="+scaffold.Library+"="+root)
+}
+
+func run(t *testing.T, dir, program string, args ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), program, args...)
+	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off")
+	printed, err := command.CombinedOutput()
+	require.NoError(t, err, string(printed))
+}
+
+// What controller-gen writes, in short.
+const (
+	deepCopies = `
+func deepCopy[T any](in *T) *T {
+	text, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	out := new(T)
+	if err := json.Unmarshal(text, out); err != nil {
+		panic(err)
+	}
+	return out
+}
+`
+	deepCopy = `
+func (in *KIND) DeepCopyObject() runtime.Object     { return deepCopy(in) }
+func (in *KINDList) DeepCopyObject() runtime.Object { return deepCopy(in) }
+`
+)
