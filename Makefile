@@ -89,7 +89,7 @@ test-peers: programs
 .PHONY: test-full
 test-full: ## Run all tests in full, with soak and a minute of chaos, all versions of k8s.io/api and the newest dependencies: before a release.
 	@$(MAKE) test SHORT= TIMEOUT='-timeout 60m'
-	@$(MAKE) compat newest soak
+	@$(MAKE) compat newest minors soak
 	@$(MAKE) chaos DURATION=1m OWNERS=60
 
 .PHONY: flakes
@@ -190,6 +190,19 @@ newest: ## Run the library's own tests with the newest version of each module th
 	go get -t $$(go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}@latest{{end}}' all); \
 	go mod tidy; go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}} {{.Version}}{{end}}' all; \
 	$(GOTEST) $(SHORT) $(TIMEOUT) -skip '^TestRequirementsAreTheLowest$$' ./...
+
+# In a copy, with the folder of the newest minor version so far for one that has none.
+.PHONY: newest-kubernetes
+newest-kubernetes: ## Run conformance in its short form on the newest release of Kubernetes.
+	@set -e; copy=$$(mktemp -d); trap 'rm -rf "$$copy"' EXIT; trap 'exit 1' HUP INT TERM; \
+	cp -R ./* "$$copy"; cd "$$copy/tools/cluster"; \
+	newest=$$(go list -m -f '{{.Version}}' k8s.io/kubernetes@latest); minor=$${newest%.*}; minor=$${minor#v}; \
+	last=$$(ls -d 1.* | sort -V | tail -n 1); \
+	before=$$(sed -n 's|^.k8s.io/kubernetes v1\.\([0-9.]*\).*|\1|p' $$last/go.mod); \
+	[ -d $$minor ] || cp -R $$last $$minor; cd $$minor; \
+	sed -i "s/v\([01]\)\.$$before/v\1.$${newest#v1.}/; s|cluster/$$last|cluster/$$minor|" go.mod; \
+	go mod tidy; cd "$$copy"; echo "Kubernetes $$newest"; \
+	$(MAKE) conformance K8S=$$minor SHORT=1
 
 .PHONY: minors
 minors: programs ## Run the library's own tests, and suites on an API server, with each supported minor version of controller-runtime.

@@ -29,5 +29,5 @@
 //	}
 //
 // deploymentFor returns a Deployment with only the fields that the operator decides. For several
-// children, use ensure.Set. The README has the whole reconciler. This package itself exports nothing.
+// children, use ensure.Set. The README's quick start makes a whole reconciler. This package itself exports nothing.
 package trueup

@@ -14,8 +14,7 @@ import (
 )
 
 // TestRequirementsAreTheLowest: go.mod requires no newer version of a module than the other required modules do, so that
-// the tests of this module run with the lowest versions that an importer can have. The modules that are released with
-// Kubernetes are at one patch version of the lowest minor version.
+// the tests of this module run with the lowest versions that an importer can have.
 func TestRequirementsAreTheLowest(t *testing.T) {
 	graph, err := exec.CommandContext(t.Context(), "go", "mod", "graph").Output()
 	require.NoError(t, err)
@@ -35,19 +34,13 @@ func TestRequirementsAreTheLowest(t *testing.T) {
 	require.Greater(t, len(required), 30, "requirements are no longer found")
 	for path, wanted := range required {
 		if lowest, ok := others[path]; ok {
-			isPatch := strings.HasPrefix(path, "k8s.io/") && wanted == required["k8s.io/api"] && isSameMinor(wanted, lowest)
-			require.False(t, isNewer(wanted, lowest) && !isPatch, "go.mod requires %s %s, but %s would do", path, wanted, lowest)
+			require.False(t, isNewer(wanted, lowest), "go.mod requires %s %s, but %s would do", path, wanted, lowest)
 		}
 	}
 }
 
 func isNewer(a, b string) bool {
 	return version.MustParseSemantic(b).LessThan(version.MustParseSemantic(a))
-}
-
-func isSameMinor(a, b string) bool {
-	x, y := version.MustParseSemantic(a), version.MustParseSemantic(b)
-	return x.Major() == y.Major() && x.Minor() == y.Minor()
 }
 
 var kubernetesVersion = regexp.MustCompile(`k8s\.io/kubernetes v1\.\d+\.\d+`)

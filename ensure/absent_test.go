@@ -102,6 +102,13 @@ func (l *lagging) Get(ctx context.Context, key client.ObjectKey, obj client.Obje
 	return l.Client.Get(ctx, key, obj, opts...)
 }
 
+func (l *lagging) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if l.lags {
+		return nil
+	}
+	return l.Client.List(ctx, list, opts...)
+}
+
 func TestAbsentPropagates(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{
 		metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan, metav1.DeletePropagationBackground,

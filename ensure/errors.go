@@ -37,8 +37,8 @@ var (
 	// ErrInvalid: the API server, a webhook or an admission policy refused the child as invalid.
 	ErrInvalid = fault.ErrInvalid
 	// ErrImmutable: the API server would create desired, but does not accept the change of the existing
-	// object, or does not accept that a change by others is reverted. Error.Paths names the fields that
-	// it refuses to change. Recreate deletes the object and creates it again, with OnDrift also because of a
+	// object, or does not accept that a change by others is reverted. Error.Paths names the differences in the
+	// fields that it refuses to change. Recreate deletes the object and creates it again, with OnDrift also because of a
 	// change by others. Kinds that hold data require DeleteData, too. Once is for fields that are set at
 	// creation only.
 	ErrImmutable = fault.ErrImmutable

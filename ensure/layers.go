@@ -17,6 +17,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/handover"
 	"github.com/trueup-go/trueup/ensure/internal/kept"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
+	"github.com/trueup-go/trueup/ensure/internal/made"
 	"github.com/trueup-go/trueup/ensure/internal/memory"
 	"github.com/trueup-go/trueup/ensure/internal/recreate"
 	"github.com/trueup-go/trueup/ensure/internal/repair"
@@ -34,6 +35,7 @@ type layers struct {
 	attempts *backoff.Table
 	contests *contest.Table
 	deleted  *recreate.Table
+	made     *made.Table
 	reporter report.Reporter
 }
 
@@ -42,6 +44,7 @@ func newLayers(entries int, known *memory.Memory, recorder events.EventRecorder)
 		attempts: backoff.NewTable(entries),
 		contests: contest.NewTable(entries),
 		deleted:  recreate.NewTable(entries),
+		made:     made.NewTable(entries),
 		reporter: report.Reporter{Recorder: recorder, Memory: known},
 	}
 }
@@ -123,6 +126,26 @@ func (a *around) deleted() (recreate.Replacement, bool) {
 
 // forgetDeleted forgets the deleted object.
 func (a *around) forgetDeleted() { a.tables.deleted.Remove(a.child.OwnedID()) }
+
+// noteMade notes the live object that a pass has found or made, if a list may not show it yet.
+func (a *around) noteMade(found layer.Outcome, isMissingFromCache bool) {
+	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || isMissingFromCache
+	if isNew && found.Live != nil && !a.child.DryRun {
+		a.tables.made.Note(a.child, found.Live)
+	}
+}
+
+// forgetMade forgets an object that was removed.
+func (a *around) forgetMade(live client.Object) {
+	if !a.child.DryRun {
+		a.tables.made.Forget(a.child, live.GetUID())
+	}
+}
+
+// unlisted are the objects that were made for the owner, and that no list of their kind has shown, this one included.
+func (a *around) unlisted(list client.ObjectList) []client.Object {
+	return a.tables.made.Unlisted(a.child, list)
+}
 
 // handoverIn returns which fields changed their owner in live, a confirmed copy.
 func (a *around) handoverIn(live client.Object) memory.Handover {

@@ -36,6 +36,11 @@ import (
 // that the API server does not serve has no objects, as for Absent. If the cache strips managed fields,
 // each object is read from the API server before it is deleted.
 //
+// A cache may show a new object later than in the next call. If this Ensurer made an object in a call of Set
+// with Prune for its kind, and no list has shown the object since, it is read from the API server once it
+// is no longer among the children. Objects that were made in another way, or by another process, are deleted
+// when a list shows them: in the reconcile for the event that the cache gets then.
+//
 // Before the first deletion, Set reads the owner from the API server, which takes the verb get for the
 // owner's kind. If the owner was replaced, is being deleted, or has another generation than the owner
 // given to Set (another resourceVersion, if its kind has no generation), its children may have changed:
@@ -130,7 +135,8 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 			if err != nil {
 				return removed, err
 			}
-			if found.Operation == layer.Unchanged {
+			r.pass.layers.forgetMade(live)
+			if found.Operation == layer.Unchanged || found.Live == nil && isUnlisted(live) {
 				continue
 			}
 			if found.Live == nil { // gone
@@ -172,12 +178,12 @@ func (r *removal) named(live client.Object) *removal {
 	named := &pass{ensurer: r.pass.ensurer, options: r.pass.options, child: r.pass.child}
 	named.child.Subject.Key = client.ObjectKeyFromObject(live)
 	named.connect(layer.Prune)
-	named.server.LastRead = live
+	named.server.LastRead, named.server.IsMissingFromCache = live, isUnlisted(live)
 	named.layers.begin(live)
 	return &removal{named}
 }
 
-// members are the objects of the kind that were made for the owner, the newest first.
+// members are the objects of the kind that were made for the owner, the newest first. Those that no list has shown come first.
 func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 	list, err := r.list(ctx)
 	if err != nil {
@@ -200,8 +206,11 @@ func (r *removal) members(ctx context.Context) ([]client.Object, error) {
 	slices.SortFunc(members, func(a, b client.Object) int {
 		return cmp.Or(b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time), cmp.Compare(b.GetName(), a.GetName()))
 	})
-	return members, nil
+	return append(r.pass.layers.unlisted(list), members...), nil
 }
+
+// isUnlisted reports whether live is an object that no list has shown: it has a name and a UID only.
+func isUnlisted(live client.Object) bool { return live.GetResourceVersion() == "" }
 
 // list returns the objects of the kind in the namespace of the owner. The items belong to the cache.
 func (r *removal) list(ctx context.Context) (client.ObjectList, error) {

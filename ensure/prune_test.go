@@ -231,6 +231,42 @@ func TestPruneWithAStaleCache(t *testing.T) {
 	}
 }
 
+// Without read-your-writes, a list shows a new child later than in the next call, which may not want the child any more.
+func TestPruneWhatNoListHasShown(t *testing.T) {
+	s := newServer(shop())
+	behind := &lagging{Client: s.cached(faithful), lags: true}
+	e := ensure.New(behind, s, fieldOwner)
+	set := func(names []string, opts ...ensure.SetOption) []string {
+		t.Helper()
+		children := []client.Object{}
+		for _, name := range names {
+			children = append(children, called(name))
+		}
+		results, err := ensure.Set(t.Context(), e, shop(), children, append(opts, ensure.Prune(&corev1.ConfigMap{}))...)
+		require.NoError(t, err)
+		return namesOf(results.Pruned)
+	}
+	a, all := []string{"a"}, []string{"a", "b", "c", "d"}
+	set(all)
+	s.verbs()
+	require.Empty(t, set(all))
+	require.Equal(t, []string{"get", "get", "get", "get"}, s.verbs(), "of Object, as the cache shows none")
+	s.remove(t, called("c"))
+	s.edit(t, called("d"), `{"metadata":{"ownerReferences":null}}`)
+	s.verbs()
+	require.Equal(t, []string{"b"}, set(a, ensure.DryRun()), "c is gone, and d is not of this owner any more")
+	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(called("b")), called("b")))
+	s.verbs()
+	require.Equal(t, []string{"b"}, set(a))
+	require.Equal(t, []string{"get", "get", "get", "get", "get", "delete"}, s.verbs(), "a, the owner, d, c, b")
+	require.Empty(t, set(a))
+	require.Equal(t, []string{"get"}, s.verbs(), "a")
+	behind.lags = false
+	require.Empty(t, set(a))
+	behind.lags = true
+	require.Empty(t, set(nil), "a list has shown a, so that it shows a until somebody deletes it")
+}
+
 // An owner as an old cache shows it wants what it wanted then.
 func TestPruneBehindItsOwner(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -52,7 +52,6 @@ func TestRecreate(t *testing.T) {
 		deletes bool
 	}{
 		"the dry run passes":     {"nothing stands in the way", affinity, refused("spec"), nil, nil, true},
-		"its own node port":      {"it is live that holds it", affinity, refused("spec"), refused("spec.ports[0].nodePort"), nil, true},
 		"it exists":              {"that is the last thing the server finds", affinity, refused("spec"), exists, nil, true},
 		"a webhook's conflict":   {"it is about something else", affinity, refused("spec"), webhooks, ensure.ErrInvalid, false},
 		"a cluster IP":           {"no dry run looks for it", affinity, refused("spec"), refused("spec.clusterIPs[0]"), ensure.ErrImmutable, false},

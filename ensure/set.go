@@ -255,6 +255,9 @@ func (s *set) ensure(ctx context.Context, results []Result[client.Object]) ([]de
 	for i, p := range s.children {
 		found, err := p.ensure(ctx)
 		if err == nil {
+			if s.prunes(p.child.Kind.GVK.GroupKind()) {
+				p.layers.noteMade(found, p.server.IsMissingFromCache)
+			}
 			results[i] = resultOf[client.Object](found, &p.child.Subject)
 			continue
 		}
@@ -273,4 +276,9 @@ func (s *set) ensure(ctx context.Context, results []Result[client.Object]) ([]de
 
 func (s *set) has(key childKey) bool {
 	return slices.ContainsFunc(s.children, func(p *pass) bool { return keyOf(&p.child) == key })
+}
+
+// prunes reports whether objects of a kind are deleted that are no longer wanted.
+func (s *set) prunes(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(s.unwanted, func(r *removal) bool { return r.pass.child.Kind.GVK.GroupKind() == kind })
 }

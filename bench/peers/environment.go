@@ -44,10 +44,13 @@ func newEnvironment(ctx context.Context, c *cluster.Cluster) (*environment, erro
 	return &environment{cluster: c, scheme: scheme, admin: admin, clients: clients}, cluster.Define(ctx, admin, databaseDefinition())
 }
 
-// onNewCluster calls do with a new cluster, and stops the cluster. The Deployment controller is the only controller: the
-// others, such as those of endpoints, would take more processor time than the operators.
+// onNewCluster calls do with a new cluster, and stops the cluster. No controllers run but that of Deployments
+// and those of what a namespace begins with: the others, such as those of endpoints, would take more processor time
+// than the operators.
 func onNewCluster(ctx context.Context, do func(*environment) error) error {
-	c, err := cluster.Start(ctx, cluster.Flags(cluster.ControllerManager, "--controllers=deployment-controller"))
+	c, err := cluster.Start(ctx, cluster.Nodes(0),
+		cluster.Flags(cluster.ControllerManager,
+			"--controllers=deployment-controller,serviceaccount-controller,root-ca-certificate-publisher-controller"))
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // compare returns the changes of a write and its outcome, given the object before and after the write.
@@ -43,7 +44,7 @@ func compare(before, after client.Object) ([]ensure.Change, string) {
 }
 
 func statusOf(obj runtime.Object) any {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := object.Content(obj)
 	if err != nil {
 		return nil
 	}

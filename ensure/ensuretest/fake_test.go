@@ -23,7 +23,6 @@ import (
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/ensure/ensuretest"
 	"github.com/trueup-go/trueup/finalizer"
-	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/status"
 )
 
@@ -216,7 +215,6 @@ func TestFirstStatus(t *testing.T) {
 
 // So it is if the Go type shows members of a status that is not there.
 func TestFirstStatusWithoutOmitEmpty(t *testing.T) {
-	skipWithoutUnsigned(t)
 	c := ensuretest.NewClient(newScheme(t), gauge())
 	g := live(t, c, gauge())
 	require.NoError(t, status.Patch(t.Context(), c, g, func(g *Gauge) { g.Status.Replicas = 2 }))
@@ -224,18 +222,8 @@ func TestFirstStatusWithoutOmitEmpty(t *testing.T) {
 	require.Equal(t, "patch status of Gauge default/gauge: status.replicas 0 -> 2", c.Requests()[0].String())
 }
 
-// skipWithoutUnsigned skips a test of a kind with a field of type uint64, which apimachinery before v0.37 converts to a number that
-// structured-merge-diff does not know.
-func skipWithoutUnsigned(t *testing.T) {
-	t.Helper()
-	if !consistency.IsSupported() {
-		t.Skip("the fake client takes no field of type uint64")
-	}
-}
-
 // Numbers without a sign are kept as long as a server can hold them.
 func TestUnsignedNumbers(t *testing.T) {
-	skipWithoutUnsigned(t)
 	c := ensuretest.NewClient(newScheme(t), gauge())
 	g := live(t, c, gauge())
 	g.Spec.Limit = 4

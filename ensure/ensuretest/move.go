@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A move is the difference between an object and its replacement.
@@ -36,7 +38,7 @@ func look(live, obj runtime.Object) (move, error) {
 
 // contentOf returns the part of an object that a write has to change to have an effect.
 func contentOf(obj runtime.Object) (map[string]any, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj.DeepCopyObject())
+	content, err := object.Content(obj.DeepCopyObject())
 	if err != nil {
 		return nil, err
 	}

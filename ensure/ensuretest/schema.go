@@ -9,6 +9,8 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // A typeConverter knows the fields of built-in kinds and how their lists merge, as a server does. For
@@ -33,7 +35,7 @@ func (c typeConverter) ObjectToTyped(obj runtime.Object, opts ...typed.Validatio
 		return c.builtIn.ObjectToTyped(obj, opts...)
 	}
 	// Read as a Go type, an unsigned number would be a panic.
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := object.Content(obj)
 	if err != nil {
 		return nil, err
 	}

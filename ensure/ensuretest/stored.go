@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/trueup-go/trueup/internal/object"
 )
 
 // storeSecret moves the stringData of a Secret to its data, as a server never stores stringData.
@@ -32,7 +34,7 @@ func (s *store) dropStatus(gvk schema.GroupVersionKind, obj runtime.Object) erro
 	if _, ok := s.withStatus[gvk]; !ok {
 		return nil
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	content, err := object.Content(obj)
 	if err != nil {
 		return err
 	}

@@ -50,11 +50,11 @@ func HasPrefix(path, prefix fieldpath.Path) bool {
 
 // Holds reports whether fields contain path, or a path inside.
 func Holds(fields *fieldpath.Set, path fieldpath.Path) bool {
-	return fields.Has(path) || !Below(fields, path).Empty()
+	return fields.Has(path) || !below(fields, path).Empty()
 }
 
-// Below returns what fields contain inside path, with paths that begin there.
-func Below(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
+// below returns what fields contain inside path, with paths that begin there.
+func below(fields *fieldpath.Set, path fieldpath.Path) *fieldpath.Set {
 	for _, element := range path {
 		fields = fields.WithPrefix(element)
 	}

@@ -2,6 +2,8 @@
 package object
 
 import (
+	"fmt"
+	"math"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,4 +60,47 @@ func New(like client.Object, apiVersion, kind string) client.Object {
 func IsPatchMisrecorded(obj client.Object) bool {
 	_, ok := obj.(runtime.Unstructured)
 	return ok
+}
+
+// Content returns obj as unstructured data, with whole numbers of type int64 alone. The data of an unstructured obj may belong
+// to obj.
+func Content(obj runtime.Object) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err == nil {
+		_, err = signed(content)
+	}
+	return content, err
+}
+
+// signed returns value with numbers of type int64 in place of uint64, which no other code expects. It can go when k8s.io v0.37 is
+// the lowest version that is supported: there, the conversion of a Go type with a field of type uint64 gives int64.
+func signed(value any) (any, error) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			converted, err := signed(inner)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			if _, ok := inner.(uint64); ok { // else nothing is written, as others may read
+				value[name] = converted
+			}
+		}
+	case []any:
+		for i, inner := range value {
+			converted, err := signed(inner)
+			if err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+			if _, ok := inner.(uint64); ok {
+				value[i] = converted
+			}
+		}
+	case uint64:
+		if value > math.MaxInt64 {
+			return nil, fmt.Errorf("%d does not fit into int64", value)
+		}
+		return int64(value), nil
+	}
+	return value, nil
 }

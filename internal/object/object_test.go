@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"math"
 	"reflect"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -78,4 +80,22 @@ func TestIsPatchMisrecorded(t *testing.T) {
 	require.True(t, object.IsPatchMisrecorded(&content{}))
 	require.False(t, object.IsPatchMisrecorded(&corev1.Pod{}))
 	require.False(t, object.IsPatchMisrecorded(&metav1.PartialObjectMetadata{}))
+}
+
+type gauge struct {
+	metav1.TypeMeta `json:",inline"`
+
+	Limit  uint64              `json:"limit"`
+	Limits []map[string]uint64 `json:"limits"`
+}
+
+func (g *gauge) DeepCopyObject() runtime.Object { return g }
+
+// A Go type with a field of type uint64 looks the same under each version of apimachinery.
+func TestContent(t *testing.T) {
+	content, err := object.Content(&gauge{Limit: 4, Limits: []map[string]uint64{{"a": 5}}})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"limit": int64(4), "limits": []any{map[string]any{"a": int64(5)}}}, content)
+	_, err = object.Content(&gauge{Limits: []map[string]uint64{{"a": math.MaxUint64}}})
+	require.ErrorContains(t, err, "fit into int64")
 }

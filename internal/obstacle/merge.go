@@ -54,8 +54,8 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 		m.entries = append(m.entries, e)
 		m.owned = m.owned.Union(e.fields)
 	}
-	m.CompleteKeys(nil)
-	m.protectDuplicates(m.live, nil, m.owned)
+	m.CompleteKeys()
+	m.protectDuplicates()
 	return m
 }
 
@@ -71,7 +71,7 @@ func (m *Merge) AddUnowned(fields *fieldpath.Set) {
 	nobodys := &metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate}
 	m.entries = append(m.entries, entry{ManagedFieldsEntry: nobodys, fields: fields.Difference(m.owned)})
 	m.owned = m.owned.Union(fields)
-	m.CompleteKeys(nil)
+	m.CompleteKeys()
 }
 
 // Dropped returns the fields and whole list items that the apply removes because desired does not
@@ -140,22 +140,33 @@ func (m *Merge) IsBesideDropped(o Obstacle) bool {
 // patchTo returns a JSON patch that makes merged of live.
 func (m *Merge) patchTo(merged map[string]any) []jsonpatch.Operation {
 	var operations []jsonpatch.Operation
+	change := func(pointer, name string, before, after map[string]any) {
+		b, isThere := before[name]
+		a, stays := after[name]
+		switch at := jsonpatch.Join(pointer, name); {
+		case stays && !reflect.DeepEqual(b, a):
+			operations = append(operations, jsonpatch.Add(at, a)) // or replace
+		case isThere && !stays:
+			operations = append(operations, jsonpatch.Remove(at))
+		}
+	}
 	for _, name := range memberNames(m.live, merged) {
 		switch name {
 		case "apiVersion", "kind", "metadata", "status":
 		default:
-			operations = appendMember(operations, "", name, m.live, merged)
+			change("", name, m.live, merged)
 		}
 	}
 	before, _ := m.live["metadata"].(map[string]any)
 	after, _ := merged["metadata"].(map[string]any)
 	for _, name := range []string{"annotations", "finalizers", "labels", "ownerReferences"} {
-		operations = appendMember(operations, "/metadata", name, before, after)
+		change("/metadata", name, before, after)
 	}
 	return operations
 }
 
-// merged returns live without obstacles and without the dropped fields, and with desired.
+// merged returns live without obstacles and without the dropped fields, and with desired. The items of a list that is not written
+// as a whole are in live's order, and new ones come last. The server has another order of its own.
 func (m *Merge) merged(without []Obstacle, dropped []fieldpath.Path) map[string]any {
 	rest := runtime.DeepCopyJSON(m.live)
 	for _, path := range dropped {
@@ -254,24 +265,19 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 	if name == nil {
 		return desired
 	}
-	named := elements(desired, name)
-	if slices.ContainsFunc(named, lacksKey) {
-		return desired // for the API server to refuse
+	before, named := elements(live, name), elements(desired, name)
+	isOne := func(element fieldpath.PathElement) bool { return count(before, element) == 1 }
+	merged := []any{}
+	for i, element := range before {
+		if at := slices.IndexFunc(named, element.Equals); at < 0 {
+			merged = append(merged, live[i])
+		} else if isOne(element) {
+			merged = append(merged, overlay(live[i], desired[at], owned.WithPrefix(element)))
+		}
 	}
-	merged := make([]any, 0, len(live)+len(desired))
-	before := elements(live, name)
-	for _, element := range mergedOrder(before, named) {
-		l, d := indexOf(live, element), indexOf(desired, element)
-		isDuplicate := count(before, element) > 1
-		switch {
-		case l < 0 && d < 0: // an item without a key, which the API server stores nowhere
-		case d < 0:
-			merged = append(merged, live[l])
-			live = slices.Delete(slices.Clone(live), l, l+1) // the next item of this key is the next duplicate
-		case l < 0, isDuplicate: // the server merges with no duplicate
-			merged = append(merged, desired[d])
-		default:
-			merged = append(merged, overlay(live[l], desired[d], owned.WithPrefix(element)))
+	for i, element := range named {
+		if !isOne(element) { // the item is new, or there is a duplicate, with which the server does not merge
+			merged = append(merged, desired[i])
 		}
 	}
 	return merged
@@ -364,73 +370,6 @@ func elements(items []any, name func(any) fieldpath.PathElement) []fieldpath.Pat
 		named[i] = name(item)
 	}
 	return named
-}
-
-// mergedOrder returns the order that the server gives to a list of live's items and
-// desired's: desired's in their own order, live's others among them about where they were
-// (structured-merge-diff, typed/merge.go, whose steps these are).
-func mergedOrder(live, desired []fieldpath.PathElement) []fieldpath.PathElement {
-	has := func(list []fieldpath.PathElement, element fieldpath.PathElement) bool {
-		return slices.ContainsFunc(list, element.Equals)
-	}
-	var out []fieldpath.PathElement
-	wanted := slices.DeleteFunc(slices.Clone(desired), func(element fieldpath.PathElement) bool { return !has(live, element) })
-	rest := desired
-	take := func() {
-		out = append(out, rest[0])
-		if len(wanted) > 0 && wanted[0].Equals(rest[0]) {
-			wanted = wanted[1:]
-		}
-		rest = rest[1:]
-	}
-	for len(live) > 0 || len(rest) > 0 {
-		switch {
-		case len(live) == 0:
-			take()
-		case len(rest) > 0 && live[0].Equals(rest[0]):
-			take()
-			live = live[1:]
-		case !has(desired, live[0]):
-			out = append(out, live[0])
-			live = live[1:]
-		case len(rest) > 0 && len(wanted) > 0 && !wanted[0].Equals(live[0]):
-			live = live[1:] // the item comes, or came, in the order of desired
-		default:
-			if has(out, live[0]) {
-				live = live[1:]
-			}
-			if len(rest) > 0 {
-				take()
-			}
-		}
-	}
-	return out
-}
-
-// appendMember appends the operations that turn a member of before into that of after.
-func appendMember(
-	operations []jsonpatch.Operation, pointer, name string, before, after map[string]any,
-) []jsonpatch.Operation {
-	at := jsonpatch.Join(pointer, name)
-	b, inBefore := before[name]
-	a, inAfter := after[name]
-	switch {
-	case !inBefore && !inAfter, reflect.DeepEqual(b, a):
-		return operations
-	case !inBefore:
-		return append(operations, jsonpatch.Add(at, a))
-	case !inAfter:
-		return append(operations, jsonpatch.Remove(at))
-	}
-	x, isMap := b.(map[string]any)
-	y, stays := a.(map[string]any)
-	if !isMap || !stays {
-		return append(operations, jsonpatch.Replace(at, a))
-	}
-	for _, inner := range memberNames(x, y) {
-		operations = appendMember(operations, at, inner, x, y)
-	}
-	return operations
 }
 
 func memberNames(objects ...map[string]any) []string {

@@ -120,7 +120,7 @@ func (m *Merge) appendNew(found []Obstacle, path fieldpath.Path, sort func(*entr
 // obstacle returns the obstacle at path with the managers among the entries of a sort, and false if
 // live has nothing there.
 func (m *Merge) obstacle(path fieldpath.Path, sort func(*entry) bool) (Obstacle, bool) {
-	value, pointer, ok := lookup(m.live, path)
+	value, pointer, ok := Lookup(m.live, path)
 	o := Obstacle{Path: path.Copy(), Managers: m.managers(path, sort), Pointer: pointer, Value: value}
 	for i := range m.entries {
 		e := &m.entries[i]
@@ -182,7 +182,7 @@ func (m *Merge) isUnspecified(path fieldpath.Path) bool {
 			return false
 		}
 	}
-	value, _, ok := lookup(m.live, path)
+	value, _, ok := Lookup(m.live, path)
 	_, isObject := value.(map[string]any)
 	return ok && !(last == 0 && isObject)
 }
@@ -329,17 +329,6 @@ func isFlat(members map[string]any) bool {
 		}
 	}
 	return true
-}
-
-// IsEmpty reports whether the obstacle is an empty struct, map or list.
-func (o *Obstacle) IsEmpty() bool {
-	switch value := o.Value.(type) {
-	case map[string]any:
-		return len(value) == 0
-	case []any:
-		return len(value) == 0
-	}
-	return false
 }
 
 // Contains reports whether path leads to the obstacle or into it.

@@ -1,7 +1,6 @@
 package obstacle
 
 import (
-	"maps"
 	"slices"
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -17,28 +16,19 @@ func (m *Merge) Protect(steps []string) {
 }
 
 // protectDuplicates protects items of live that have the same key: no apply removes only one of them.
-func (m *Merge) protectDuplicates(value any, path fieldpath.Path, owned *fieldpath.Set) {
-	switch value := value.(type) {
-	case map[string]any:
-		for _, name := range slices.Sorted(maps.Keys(value)) {
-			element := fieldpath.FieldNameElement(name)
-			m.protectDuplicates(value[name], append(path, element), owned.WithPrefix(element))
-		}
-	case []any:
-		name := naming(owned)
+func (m *Merge) protectDuplicates() {
+	eachList(m.live, nil, m.owned, func(items []any, path fieldpath.Path, owned *fieldpath.Set) {
+		known, name := fieldpath.NewSet(), naming(owned)
 		if name == nil {
 			return
 		}
-		known := fieldpath.NewSet()
-		for _, item := range value {
-			element := name(item)
+		for _, element := range elements(items, name) {
 			if known.Has(fieldpath.Path{element}) {
 				m.protected = append(m.protected, append(path.Copy(), element))
 			}
 			known.Insert(fieldpath.Path{element})
-			m.protectDuplicates(item, append(path, element), owned.WithPrefix(element))
 		}
-	}
+	})
 }
 
 func (m *Merge) isProtected(path fieldpath.Path) bool {

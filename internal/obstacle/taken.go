@@ -25,8 +25,8 @@ func (m *Merge) KeepingTaken() (*Merge, bool) {
 			continue
 		}
 		e.fields.Leaves().Difference(own).Iterate(func(path fieldpath.Path) {
-			live, _, isThere := lookup(m.live, path)
-			wanted, _, isWanted := lookup(kept.desired, path)
+			live, _, isThere := Lookup(m.live, path)
+			wanted, _, isWanted := Lookup(kept.desired, path)
 			if isThere && isWanted && !reflect.DeepEqual(live, wanted) {
 				set(kept.desired, path, runtime.DeepCopyJSONValue(live))
 				isTaken = true
@@ -39,7 +39,7 @@ func (m *Merge) KeepingTaken() (*Merge, bool) {
 // set replaces the value at path in a JSON value that has one there.
 func set(tree any, path fieldpath.Path, value any) {
 	last := len(path) - 1
-	parent, _, _ := lookup(tree, path[:last])
+	parent, _, _ := Lookup(tree, path[:last])
 	switch parent := parent.(type) {
 	case map[string]any:
 		parent[*path[last].FieldName] = value

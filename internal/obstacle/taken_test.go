@@ -25,7 +25,7 @@ func TestKeepingTaken(t *testing.T) {
 				[]metav1.ManagedFieldsEntry{updated("kubectl-edit", inPort), applied(owner, inBoth)},
 				nil,
 			},
-			`[{"op":"replace","path":"/spec/size","value":2}]`, true,
+			`[{"op":"add","path":"/spec","value":{"ports":[{"port":80,"protocol":"TCP","note":"theirs","sealed":true}],"size":2}}]`, true,
 		},
 		"a list without keys": {
 			"it is taken as a whole, also by our own update",
@@ -34,7 +34,7 @@ func TestKeepingTaken(t *testing.T) {
 				[]metav1.ManagedFieldsEntry{updated(owner, `{"f:spec":{"f:tolerations":{}}}`), applied(owner, `{"f:spec":{"f:size":{}}}`)},
 				nil,
 			},
-			`[{"op":"replace","path":"/spec/size","value":2}]`, true,
+			`[{"op":"add","path":"/spec","value":{"tolerations":["a","b"],"size":2}}]`, true,
 		},
 		"a field of our applies": {
 			"a webhook changed it, or desired did",
@@ -43,7 +43,7 @@ func TestKeepingTaken(t *testing.T) {
 				[]metav1.ManagedFieldsEntry{updated("kubectl-edit", `{"f:spec":{"f:tolerations":{}}}`), applied(owner, inBoth)},
 				nil,
 			},
-			`[{"op":"replace","path":"/spec/size","value":2},{"op":"replace","path":"/spec/tolerations","value":["a"]}]`, false,
+			`[{"op":"add","path":"/spec","value":{"tolerations":["a"],"size":2}}]`, false,
 		},
 		"a field that is the same": {
 			"nobody changed it",

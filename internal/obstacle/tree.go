@@ -1,6 +1,7 @@
 package obstacle
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/trueup-go/trueup/internal/jsonpatch"
 )
 
-// lookup returns the value at path in a JSON value, and the JSON pointer that leads to it.
-func lookup(tree any, path fieldpath.Path) (found any, pointer string, ok bool) {
+// Lookup returns the value at path in a JSON value, and the JSON pointer that leads to it.
+func Lookup(tree any, path fieldpath.Path) (found any, pointer string, ok bool) {
 	for _, element := range path {
 		switch parent := tree.(type) {
 		case map[string]any:
@@ -33,6 +34,25 @@ func lookup(tree any, path fieldpath.Path) (found any, pointer string, ok bool) 
 		}
 	}
 	return tree, pointer, true
+}
+
+// eachList calls do with each list in a tree, its path and the fields below that anybody owns. Lists in items of other lists are
+// found if owned tells how the items are told apart.
+func eachList(tree any, path fieldpath.Path, owned *fieldpath.Set, do func([]any, fieldpath.Path, *fieldpath.Set)) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(tree)) {
+			element := fieldpath.FieldNameElement(name)
+			eachList(tree[name], append(path.Copy(), element), owned.WithPrefix(element), do)
+		}
+	case []any:
+		do(tree, path, owned)
+		if name := naming(owned); name != nil {
+			for i, element := range elements(tree, name) {
+				eachList(tree[i], append(path.Copy(), element), owned.WithPrefix(element), do)
+			}
+		}
+	}
 }
 
 // remove removes the value at path from a JSON value that the caller owns, and returns the
@@ -99,21 +119,7 @@ func indexOf(items []any, element fieldpath.PathElement) int {
 	case element.Key == nil:
 		return -1
 	}
-	if i := slices.IndexFunc(items, func(item any) bool { return hasKey(item, *element.Key) }); i >= 0 {
-		return i
-	}
-	// An item of desired may leave out a member of its key, see CompleteKeys.
-	only := -1
-	for i, item := range items {
-		if !mayHaveKey(item, *element.Key) {
-			continue
-		}
-		if only >= 0 {
-			return -1
-		}
-		only = i
-	}
-	return only
+	return slices.IndexFunc(items, func(item any) bool { return hasKey(item, *element.Key) })
 }
 
 func isValue(item any, wanted value.Value) bool {
@@ -128,18 +134,17 @@ func hasKey(item any, key value.FieldList) bool {
 	})
 }
 
-// mayHaveKey reports whether item has some of the members of key and leaves the others out.
-func mayHaveKey(item any, key value.FieldList) bool {
-	members, _ := item.(map[string]any)
-	found := 0
-	for _, field := range key {
-		member, ok := members[field.Name]
-		if ok && !isValue(member, field.Value) {
-			return false
+// HasEmptyLists reports whether desired has a list that is empty. In a Trial, such a list stays. The API server removes it with its
+// last item if nobody owns the empty list.
+func (m *Merge) HasEmptyLists() bool { return len(EmptyLists(m.desired, m.owned)) > 0 }
+
+// EmptyLists returns the empty lists in desired. Those in items of other lists are found if owned, the fields that
+// anybody owns, tell how the items are told apart.
+func EmptyLists(desired map[string]any, owned *fieldpath.Set) (found []fieldpath.Path) {
+	eachList(desired, nil, owned, func(items []any, path fieldpath.Path, _ *fieldpath.Set) {
+		if len(items) == 0 {
+			found = append(found, path)
 		}
-		if ok {
-			found++
-		}
-	}
-	return found > 0
+	})
+	return found
 }

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
+	"github.com/trueup-go/trueup/internal/object"
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
@@ -82,7 +82,7 @@ func textOf(desired client.Object, path fieldpath.Path) string {
 // those that have their default.
 func ByOlder(ctx context.Context, a *server.Applier, live client.Object) []layer.KeptField {
 	child := a.Server.Child
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	content, err := object.Content(live)
 	if err != nil {
 		return nil // the answer was read before
 	}

@@ -4,16 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
-	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/server"
 	"github.com/trueup-go/trueup/internal/answer"
 	"github.com/trueup-go/trueup/internal/obstacle"
@@ -46,7 +42,7 @@ func (r *Repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 	}
 	needed, err := r.findUnowned(ctx, all)
 	if err == nil && len(needed) == 0 {
-		err = r.immutableError(ctx, live)
+		err = r.immutableError(live)
 	}
 	return needed, err
 }
@@ -76,22 +72,20 @@ func namesAll(a, b error) bool {
 	return !slices.ContainsFunc(fault.WithoutIndexes(answer.Fields(b)), func(field string) bool { return !slices.Contains(fields, field) })
 }
 
-// tryToCreate reports whether the API server would create desired, by a dry run, and another one for
-// each node port that live itself has. A refusal of other fields than those of the update counts as
-// yes. It notes whether desired is creatable.
+// tryToCreate reports whether the API server would create desired, by a dry run without the node ports that live itself
+// has. A refusal of other fields than those of the update counts as yes. It notes whether desired is creatable.
 func (r *Repair) tryToCreate(ctx context.Context, live client.Object, refusal error) (bool, error) {
 	candidate, err := r.applier.JSONToCreate(live)
 	if err != nil {
 		return false, err
 	}
-	r.isCreatable = false
-	differing := layer.Paths(r.child.Unsatisfied(live))
-	err = r.server.TryCreate(ctx, candidate)
-	for err != nil && r.leaveOut(candidate, answer.Fields(err), differing) {
-		err = r.server.TryCreate(ctx, candidate)
+	isService := r.child.Kind.IsService()
+	if isService {
+		dropNodePorts(candidate, r.live)
 	}
+	err = r.server.TryCreate(ctx, candidate)
+	r.isCreatable = err == nil && (!isService || !wantsAnotherIP(candidate, r.live))
 	if err == nil {
-		r.isCreatable = !r.wantsAnotherIP(candidate, differing)
 		return true, nil
 	}
 	causes := answer.Causes(err)
@@ -99,25 +93,4 @@ func (r *Repair) tryToCreate(ctx context.Context, live client.Object, refusal er
 	return apierrors.IsInvalid(err) && len(causes) > 0 && !slices.ContainsFunc(causes, func(cause metav1.StatusCause) bool {
 		return cause.Field == "" || slices.Contains(named, cause.Field)
 	}), nil
-}
-
-// leaveOut takes out of candidate the node ports that the server found to be taken, fields,
-// if they are live's, which differs from desired in other paths; false if that is not all
-// that was found.
-func (r *Repair) leaveOut(candidate *unstructured.Unstructured, fields, differing []string) bool {
-	if !r.child.Kind.IsService() || len(fields) == 0 || slices.ContainsFunc(differing, mayBeNodePort) {
-		return false
-	}
-	return !slices.ContainsFunc(fields, func(field string) bool { return !dropNodePort(candidate, field) })
-}
-
-// wantsAnotherIP reports whether candidate names a cluster IP that live does not have.
-func (r *Repair) wantsAnotherIP(candidate *unstructured.Unstructured, differing []string) bool {
-	isOfIPs := func(path string) bool { return strings.HasPrefix(path, "spec.clusterIP") }
-	if !r.child.Kind.IsService() || !slices.ContainsFunc(differing, isOfIPs) {
-		return false
-	}
-	ip, _, _ := unstructured.NestedString(candidate.Object, "spec", "clusterIP")
-	ips, _, _ := unstructured.NestedStringSlice(candidate.Object, "spec", "clusterIPs")
-	return slices.ContainsFunc(append(ips, ip), func(ip string) bool { return ip != "" && ip != corev1.ClusterIPNone })
 }

@@ -2,9 +2,7 @@ package repair
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,63 +19,55 @@ func (r *Repair) keepNodePorts(desired *unstructured.Unstructured, obstacles []o
 		return nil
 	}
 	var kept []fieldpath.Path
-	live, _, _ := unstructured.NestedSlice(r.live.Object, "spec", "ports")
-	wanted, _, _ := unstructured.NestedSlice(desired.Object, "spec", "ports")
 	for _, o := range obstacles {
-		edited, _ := o.Value.(map[string]any)
-		nodePort, isPort := edited["nodePort"].(int64)
-		if !isPort || len(o.Path) != 3 {
-			continue
-		}
-		isShared := slices.ContainsFunc(live, func(port any) bool {
-			other, _ := port.(map[string]any)
-			return other["nodePort"] == nodePort && other["name"] != edited["name"]
+		edited, isPort := o.Value.(map[string]any)
+		isShared := isPort && slices.ContainsFunc(portsOf(r.live), func(other map[string]any) bool {
+			return other["nodePort"] != nil && other["nodePort"] == edited["nodePort"] && other["name"] != edited["name"]
 		})
-		for _, port := range wanted {
-			ours, _ := port.(map[string]any)
-			if _, given := ours["nodePort"]; !isShared || given || ours["name"] != edited["name"] {
+		for _, ours := range portsOf(desired) {
+			if !isShared || ours["nodePort"] != nil || ours["name"] != edited["name"] {
 				continue
 			}
-			ours["nodePort"] = nodePort
-			key := fieldpath.KeyByFields("port", ours["port"], "protocol", cmp.Or(stringOf(ours["protocol"]), string(corev1.ProtocolTCP)))
+			ours["nodePort"] = edited["nodePort"]
+			key := fieldpath.KeyByFields("port", ours["port"], "protocol", cmp.Or(ours["protocol"], any(string(corev1.ProtocolTCP))))
 			kept = append(kept, fieldpath.Path{
 				fieldpath.FieldNameElement("spec"), fieldpath.FieldNameElement("ports"), {Key: key}, fieldpath.FieldNameElement("nodePort"),
 			})
 		}
 	}
-	if len(kept) > 0 {
-		_ = unstructured.SetNestedSlice(desired.Object, wanted, "spec", "ports") // desired has the list
-	}
 	return kept
 }
 
-// Cluster IPs and node ports belong to one Service, so that they can prevent the creation of another one.
-// The Service that has them may be live itself. On kube-apiserver 1.36, a dry run finds taken node ports,
-// one at a time and before all other faults, but never a taken cluster IP.
-
-// mayBeNodePort reports whether path leads to a node port, or to a whole port.
-func mayBeNodePort(path string) bool {
-	return strings.HasSuffix(path, ".nodePort") || strings.HasPrefix(path, "spec.ports") && !strings.Contains(path, "].")
+// dropNodePorts removes the node ports that live has, too, from candidate, as they would prevent its creation. On
+// kube-apiserver 1.36, a dry run finds taken node ports, but never a taken cluster IP.
+func dropNodePorts(candidate, live *unstructured.Unstructured) {
+	for _, ours := range portsOf(candidate) {
+		if slices.ContainsFunc(portsOf(live), func(other map[string]any) bool { return other["nodePort"] == ours["nodePort"] }) {
+			delete(ours, "nodePort")
+		}
+	}
 }
 
-// dropNodePort removes one; false if field is none.
-func dropNodePort(candidate *unstructured.Unstructured, field string) bool {
-	var i int
-	if _, err := fmt.Sscanf(field, "spec.ports[%d].nodePort", &i); err != nil {
-		return false
+// portsOf returns the ports of a Service, and not copies of them.
+func portsOf(service *unstructured.Unstructured) (ports []map[string]any) {
+	spec, _ := service.Object["spec"].(map[string]any)
+	items, _ := spec["ports"].([]any)
+	for _, item := range items {
+		if port, ok := item.(map[string]any); ok {
+			ports = append(ports, port)
+		}
 	}
-	spec, _ := candidate.Object["spec"].(map[string]any)
-	ports, _ := spec["ports"].([]any)
-	if i >= len(ports) {
-		return false
-	}
-	port, _ := ports[i].(map[string]any)
-	_, there := port["nodePort"]
-	delete(port, "nodePort")
-	return there
+	return ports
 }
 
-func stringOf(value any) string {
-	text, _ := value.(string)
-	return text
+// wantsAnotherIP reports whether candidate names a cluster IP that live does not have.
+func wantsAnotherIP(candidate, live *unstructured.Unstructured) bool {
+	known := append(clusterIPsOf(live), corev1.ClusterIPNone, "")
+	return slices.ContainsFunc(clusterIPsOf(candidate), func(ip string) bool { return !slices.Contains(known, ip) })
+}
+
+func clusterIPsOf(service *unstructured.Unstructured) []string {
+	ip, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
+	ips, _, _ := unstructured.NestedStringSlice(service.Object, "spec", "clusterIPs")
+	return append(ips, ip)
 }

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -27,16 +28,15 @@ type Repair struct {
 	server  *server.Session
 	child   *layer.Child
 
-	refusal        error
-	live           *unstructured.Unstructured // the object on the API server
-	merge          *obstacle.Merge
-	unowned        bool             // merge contains the fields of live without an owner
-	ownedByDesired *fieldpath.Set   // that an apply of desired alone owns; nil if not asked for
-	trials         map[string]trial // by the pointers of the obstacles that were left out
-	sent           int              // trials
-	accepted       client.Object    // the answer to the last trial that passed
-	lastRefusal    error            // the server's answer to the last trial that did not
-	isCreatable    bool             // the server would create desired but for live
+	refusal     error
+	live        *unstructured.Unstructured // the object on the API server
+	merge       *obstacle.Merge
+	unowned     bool             // merge contains the fields of live without an owner
+	trials      map[string]trial // by the pointers of the obstacles that were left out
+	sent        int              // trials
+	accepted    client.Object    // the answer to the last trial that passed
+	lastRefusal error            // the server's answer to the last trial that did not
+	isCreatable bool             // the server would create desired but for live
 }
 
 // A RefusalError is the error about a state that the API server refuses for the live object, and would create without it.
@@ -78,7 +78,7 @@ func (r *Repair) observe(ctx context.Context, uid types.UID) error {
 		live.SetManagedFields(r.applier.Rules().Before(live).Entries())
 	}
 	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.child.Operator.FieldOwner), nil
-	if err := r.completeKeys(ctx); err != nil {
+	if err := r.checkKeys(); err != nil {
 		return err
 	}
 	if r.unowned || !r.merge.HasOwners() {
@@ -101,48 +101,31 @@ func (r *Repair) addUnowned(ctx context.Context) error {
 	}
 	r.merge.AddUnowned(all)
 	r.trials = nil // the merge shows more of what the server does
-	return r.completeKeys(ctx)
+	return r.checkKeys()
 }
 
-// completeKeys completes the keys of desired's list items in the merge. Desired may leave out members of
-// a key for which the schema of a custom kind has defaults. Without whole keys, nothing tells desired's
-// items from those of others, and nothing may be removed.
-func (r *Repair) completeKeys(ctx context.Context) error {
-	lacking := r.merge.CompleteKeys(r.ownedByDesired)
-	if len(lacking) > 0 && r.ownedByDesired == nil {
-		elsewhere, err := r.applier.Elsewhere(ctx, r.live)
-		if err != nil {
-			return err
-		}
-		r.ownedByDesired = fieldpath.NewSet()
-		if elsewhere != nil {
-			r.ownedByDesired = r.child.Operator.Fields(elsewhere)
-		}
-		lacking = r.merge.CompleteKeys(r.ownedByDesired)
-	}
-	if len(lacking) == 0 {
-		return nil
-	}
+// checkKeys fails if desired leaves out members of the key of an item, for which the schema of a custom kind has defaults.
+// Without whole keys, nothing tells desired's items from those of others, and nothing may be removed.
+func (r *Repair) checkKeys() error {
 	var paths []string
-	for _, path := range lacking {
+	for _, path := range r.merge.CompleteKeys() {
 		paths = layer.AppendNew(paths, managedfields.Text(path))
 	}
+	if len(paths) == 0 {
+		return nil
+	}
 	out := r.child.Subject.Fail(fault.ErrInvalid, "apply", "desired leaves out parts of the keys of items in "+strings.Join(paths, ", ")+
-		", and the API server does not report their defaults: specify whole keys: "+
-		r.child.Subject.Message(r.refusal, answer.NotShown), paths...)
+		": specify whole keys, also the parts that have a default: "+r.child.Subject.Message(r.refusal, answer.NotShown), paths...)
 	out.Cause = r.refusal
 	return out
 }
 
 // run finds the conflicting fields and removes them.
 func (r *Repair) run(ctx context.Context) (server.Application, error) {
-	if r.merge.LosesEmptyLists() {
+	if r.merge.HasEmptyLists() {
 		ok, err := r.dryRunWithout(ctx, nil)
-		if err != nil {
-			return server.Application{}, err
-		}
-		if ok {
-			return r.remove(ctx, nil)
+		if ok || err != nil { // The apply removes a list that the API server requires, and nothing is in the way.
+			return server.Application{}, cmp.Or(err, r.refusal)
 		}
 	}
 	obstacles, err := r.findAll(ctx)
@@ -179,9 +162,6 @@ func (r *Repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (ser
 	if r.child.DryRun { // nothing is stored that the next requests could build on
 		return r.rehearse(ctx, obstacles)
 	}
-	if r.merge.LosesEmptyLists() {
-		return r.writeMerge(ctx, obstacles)
-	}
 	taken, err := r.takeOver(ctx, obstacles)
 	if err != nil {
 		return server.Application{}, err
@@ -206,67 +186,18 @@ func (r *Repair) rehearse(ctx context.Context, obstacles []obstacle.Obstacle) (s
 	return server.Application{Before: r.child.Typed(r.live), After: r.accepted, Removed: obstacles, IsTried: true}, nil
 }
 
-// writeMerge writes the merge without obstacles by a patch, and applies desired then, which changes the digest and owners
-// only: an apply alone would lose a list that desired has empty. The patch leaves an entry of updates, which goes. If the
-// process ends after the patch, the next one finds the digest of an earlier desired state, and applies.
-func (r *Repair) writeMerge(ctx context.Context, obstacles []obstacle.Obstacle) (server.Application, error) {
-	patched, obstacles, err := r.patchWhileUnchanged(ctx, obstacles, func(obstacles []obstacle.Obstacle) []jsonpatch.Operation {
-		version := jsonpatch.Test("/metadata/resourceVersion", r.live.GetResourceVersion())
-		merge := slices.DeleteFunc(r.merge.Trial(obstacles), r.writesDigest)
-		return slices.Concat(managedfields.TestUID(r.live), []jsonpatch.Operation{version}, merge)
-	})
-	if err != nil {
-		return server.Application{}, err
-	}
-	r.server.Memory.Invalidate(r.child.OwnedID()) // until the apply is confirmed
-	updates := managedfields.Find(r.live, r.child.Operator.FieldOwner, metav1.ManagedFieldsOperationUpdate)
-	before := fieldpath.NewSet()
-	if updates >= 0 {
-		before = managedfields.Fields(&managedfields.Entries(r.live)[updates])
-	}
-	applied, err := r.applier.Apply(ctx, patched.GetUID())
-	if err != nil {
-		return server.Application{}, err
-	}
-	after, err := r.server.PatchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
-		isNew := func(path fieldpath.Path) bool { return !before.Has(path) }
-		return r.child.Operator.Disown(applied, metav1.ManagedFieldsOperationUpdate, isNew)
-	})
-	if err != nil {
-		after = applied // a later pass removes the entry
-	}
-	return server.Application{Before: r.child.Typed(r.live), After: after, Removed: obstacles}, nil
-}
-
-// writesDigest reports whether an operation changes the stored digest.
-func (r *Repair) writesDigest(operation jsonpatch.Operation) bool {
-	return slices.ContainsFunc(r.child.Operator.Digests, func(at layer.Item) bool {
-		return operation.Path == jsonpatch.Join("/metadata/"+at.Member, at.Key)
-	})
-}
-
-// patchWhileUnchanged sends the patch that build returns, on a fresh copy if others write in between, as long as the
-// obstacles stay the same.
-func (r *Repair) patchWhileUnchanged(
-	ctx context.Context, obstacles []obstacle.Obstacle, build func([]obstacle.Obstacle) []jsonpatch.Operation,
-) (client.Object, []obstacle.Obstacle, error) {
-	patched, err := r.server.PatchWhileUnchanged(ctx, "repair",
-		func() []jsonpatch.Operation { return build(obstacles) },
+// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
+// removes them. It writes managed fields only, and only while the obstacles have not changed since the
+// trials. If the process ends here, the next apply removes them, too, whatever is desired then.
+func (r *Repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	return r.server.PatchWhileUnchanged(ctx, "repair",
+		func() []jsonpatch.Operation { return r.takeOverPatch(obstacles) },
 		func() (isSame bool, err error) {
 			if err = r.observe(ctx, r.live.GetUID()); err == nil {
 				obstacles, isSame = r.merge.Again(obstacles)
 			}
 			return isSame, err
 		})
-	return patched, obstacles, err
-}
-
-// takeOver makes this field owner's applies the only owner of the obstacles, so that the next apply
-// removes them. It writes managed fields only, and only while the obstacles have not changed since the
-// trials. If the process ends here, the next apply removes them, too, whatever is desired then.
-func (r *Repair) takeOver(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	taken, _, err := r.patchWhileUnchanged(ctx, obstacles, r.takeOverPatch)
-	return taken, err
 }
 
 func (r *Repair) takeOverPatch(obstacles []obstacle.Obstacle) []jsonpatch.Operation {

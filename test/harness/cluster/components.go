@@ -110,7 +110,6 @@ func apiServerFlags(port int) []string {
 
 func controllerManagerFlags() []string {
 	return append(clientFlags(controllerManagerKubeconfig),
-		"--controllers=*",
 		"--use-service-account-credentials=true",
 		"--service-account-private-key-file="+accountsPair.key(),
 		"--root-ca-file="+authorityPair.certificate(),

@@ -52,8 +52,8 @@ func Stages(yaml string) Option {
 	return func(o *options) { o.stages = append(o.stages, yaml) }
 }
 
-// Flags adds to the command line of a component. A flag given here wins over the
-// same flag given by this package.
+// Flags adds to the command line of a component. A flag given here wins over the same flag given by this package, unless
+// its value is a list: then the lists are joined.
 func Flags(component Component, flags ...string) Option {
 	return func(o *options) { o.flags[component] = append(o.flags[component], flags...) }
 }

@@ -37,8 +37,8 @@ type immutable struct {
 	paths  []string // that the API server refuses
 }
 
-// immutableRequests bounds the requests: an apply, trials without the fields that a controller has set, a dry run of a new
-// object, and a trial for each of several fields that differ.
+// immutableRequests bounds the requests: an apply, trials without the fields that a controller has set, a dry run that shows
+// the fields without an owner, and one of a new object.
 const immutableRequests = 7
 
 // TestImmutable: a change of an immutable field is an error that names the field, leaves the object

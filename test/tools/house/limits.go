@@ -21,11 +21,11 @@ func limits() []limit {
 		{"functions entered at drift", 156, 100, enteredAtDrift},
 		{"functions entered at rest", 73, 50, enteredAtRest},
 		{"lines of the core entered at drift", 1000, 1000, pathOfObject},
-		{"lines of the core", 3279, 2900, linesOfCore},
+		{"lines of the core", 3319, 2900, linesOfCore},
 		{"files of the core", 17, 17, filesOfCore},
 		{"lines of the largest layer", 671, 450, largestLayer},
-		{"lines of repair and obstacle", 2735, 1600, linesOfRepair},
-		{"lines of ensure and below", 10667, 7400, linesOfAll},
+		{"lines of repair and obstacle", 2274, 1600, linesOfRepair},
+		{"lines of ensure and below", 10340, 7400, linesOfAll},
 	}
 }
 

@@ -33,9 +33,10 @@ type minor struct {
 // minors are the supported ones. docs/versions.md lists them.
 var minors = []minor{
 	{
-		runtime: "v0.23.3", kubernetes: "v0.35.10",
+		runtime: "v0.23.3", kubernetes: "v0.35.0",
 		suites: []string{
-			"./suites/ensure/repair", "./suites/finalizer/...", "./suites/status/...", "./suites/conformance",
+			"./suites/ensure/repair", "./suites/ensure/children", "./suites/finalizer/...", "./suites/status/...",
+			"./suites/conformance",
 		},
 	},
 	{runtime: "v0.24.1", kubernetes: "v0.36.6"},

@@ -3,14 +3,18 @@ package children_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/harness/cluster"
+	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
 // TestRemovalRightAfterACreation deletes Deployments that kube-controller-manager has just begun
@@ -18,19 +22,34 @@ import (
 func TestRemovalRightAfterACreation(t *testing.T) {
 	t.Parallel()
 	for name, remove := range removals {
-		for clients, open := range fixtures {
+		sorts := maps.Clone(fixtures)
+		sorts["cache that lags"] = newFixtureBehind
+		for clients, open := range sorts {
 			t.Run(name+", "+clients, func(t *testing.T) {
 				t.Parallel()
 				f := open(t)
 				for i := range 10 {
 					deployment := f.deployment(1)
 					deployment.Name = fmt.Sprintf("web-%d", i)
-					f.mustEnsure(ensure.Created, deployment)
+					children := []client.Object{deployment}
+					made, err := ensure.Set(f.ctx, f.ensurer, f.owner, children, ensure.Prune(&appsv1.Deployment{}))
+					require.NoError(t, err)
+					require.Equal(t, ensure.Created, made.Children[0].Operation)
 					require.Equal(t, ensure.Deleting, remove(f, deployment))
 				}
 			})
 		}
 	}
+}
+
+// newFixtureBehind has an operator with a manager's client that does not wait until its cache shows its writes.
+func newFixtureBehind(t *testing.T) *fixture {
+	t.Helper()
+	agent := "operator of " + t.Name()
+	scheme, err := program.Scheme()
+	require.NoError(t, err)
+	running := cluster.Cached(t, program.Config(shared, agent), runtimecluster.Options{Scheme: scheme})
+	return newFixtureWith(t, agent, running.GetClient(), running.GetAPIReader())
 }
 
 // TestRemovalOfWhatOthersWrite has somebody change the child before each of the first deletes.
@@ -42,6 +61,7 @@ func TestRemovalOfWhatOthersWrite(t *testing.T) {
 				t.Parallel()
 				f := open(t)
 				f.mustEnsure(ensure.Created, f.config("busy", "made"))
+				f.awaitCached(f.config("busy", ""))
 				f.client = &racingClient{Client: f.client, admin: f.admin, left: 3}
 				f.restart()
 				require.Equal(t, ensure.Deleting, remove(f, f.config("busy", "")))

@@ -153,14 +153,13 @@ func refusedBy(r refusal, object func(*fixture, string) client.Object) func(*fix
 	}
 }
 
-// refusedNodePort: the server first reports that the node port is taken, by the object itself; the
-// policy would refuse afterwards.
+// refusedNodePort: the node port is taken, by the object itself; the policy would refuse afterwards.
 func refusedNodePort(f *fixture) notRecreatedCase {
 	return notRecreatedCase{
 		why: "once it is deleted, the policy refuses the new one", class: ensure.ErrInvalid, reason: "Invalid",
 		live:    f.balancer("example.com/one", "", portOfPolicy),
 		desired: refusal{policyOn: "CREATE"}.of(f.balancer("example.com/other", "", portOfPolicy)),
-		asked:   map[string]int{"get services": 2, "patch services": 1, "create services (dry run)": 2},
+		asked:   map[string]int{"get services": 2, "patch services": 1, "create services (dry run)": 1},
 	}
 }
 

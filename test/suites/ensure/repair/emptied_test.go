@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -58,18 +59,6 @@ spec:
               type: object
               required: [name, items]
               properties: {name: {type: string}, note: {type: string}, items: *items, set: *set}
-          coupled:
-            type: object
-            x-kubernetes-validations:
-            - {rule: "(self.mode == 'full') == (self.items.size() > 0)", message: full has items}
-            - {rule: "self.mode != 'strict' || !has(self.debug)", message: strict goes without debug}
-            required: [items]
-            properties: {mode: {type: string}, debug: {type: boolean}, items: *items}
-          struct:
-            type: object
-            required: [inner]
-            properties:
-              inner: {type: object, required: [items], properties: {items: *items, note: {type: string}}}
           ports:
             type: array
             x-kubernetes-list-type: map
@@ -99,7 +88,7 @@ func bag(fields string) string {
 }
 
 // TestEmptiedLists: desired empties a list of which we own all items. An apply alone would remove the list with its last
-// item, or be refused, or the default would come back.
+// item.
 func TestEmptiedLists(t *testing.T) {
 	t.Parallel()
 	defineBags(t)
@@ -109,18 +98,6 @@ func TestEmptiedLists(t *testing.T) {
 		writes      []write
 		want        map[string]any
 	}{
-		"a required list": {
-			first: `required: {items: [{name: a}], set: [x]}`, then: `required: {items: [], set: [x]}`,
-			want: map[string]any{"required.items": empty, "required.set": []any{"x"}},
-		},
-		"a required set": {
-			first: `required: {items: [{name: a}], set: [x, z]}`, then: `required: {items: [{name: a}], set: []}`,
-			want: map[string]any{"required.set": empty},
-		},
-		"both": {
-			first: `required: {items: [{name: a}, {name: b}], set: [x]}`, then: `required: {items: [], set: []}`,
-			want: map[string]any{"required.items": empty, "required.set": empty},
-		},
 		"an optional list that is all there is": {
 			first: `optional: {items: [{name: a}]}`, then: `optional: {items: []}`,
 			want: map[string]any{"optional.items": empty},
@@ -129,25 +106,14 @@ func TestEmptiedLists(t *testing.T) {
 			first: `optional: {set: [x], items: [{name: a}]}`, then: `optional: {set: [], items: [{name: a}]}`,
 			want: map[string]any{"optional.set": empty},
 		},
-		"a list with a default": {
-			first: `defaulted: {items: [{name: a}], set: [x]}`, then: `defaulted: {items: [], set: [x]}`,
-			want: map[string]any{"defaulted.items": empty, "defaulted.set": []any{"x"}},
-		},
-		"a set with a default": {
-			first: `defaulted: {items: [{name: a}], set: [x]}`, then: `defaulted: {items: [{name: a}], set: []}`,
-			want: map[string]any{"defaulted.set": empty},
-		},
-		"lists in an item": {
-			first: `nested: [{name: one, items: [{name: a}], set: [x]}, {name: two, items: [{name: b}]}]`,
-			then:  `nested: [{name: two, items: []}, {name: one, items: [], set: []}]`,
-			want: map[string]any{
-				"nested[name=one].items": empty, "nested[name=one].set": empty, "nested[name=two].items": empty,
-			},
+		"a set in an item": {
+			first: `nested: [{name: one, items: [{name: a}], set: [x]}]`, then: `nested: [{name: one, items: [{name: a}], set: []}]`,
+			want: map[string]any{"nested[name=one].set": empty},
 		},
 		"somebody set a field in the item": {
-			first: `required: {items: [{name: a}], set: [x]}`, then: `required: {items: [], set: []}`,
-			writes: []write{{by: editor, yaml: `required: {items: [{name: a, note: theirs}]}`}},
-			want:   map[string]any{"required.items": empty, "required.set": empty},
+			first: `optional: {items: [{name: a}]}`, then: `optional: {items: []}`,
+			writes: []write{{by: editor, yaml: `optional: {items: [{name: a, note: theirs}]}`}},
+			want:   map[string]any{"optional.items": empty},
 		},
 		"somebody has an item beside": {
 			first: `required: {items: [{name: a}], set: [x]}`, then: `required: {items: [], set: []}`,
@@ -158,27 +124,6 @@ func TestEmptiedLists(t *testing.T) {
 			first: `required: {items: [{name: a}], set: [x]}`, then: `required: {items: [], set: []}`,
 			writes: []write{{by: "flux", apply: true, yaml: "metadata: {name: NAME, namespace: NAMESPACE}\nrequired: {items: [{name: a}], set: [x]}"}},
 			want:   map[string]any{"required.items": []any{map[string]any{"name": "a"}}, "required.set": []any{"x"}},
-		},
-		"a list that stays with another field": {
-			first: `coupled: {mode: full, items: [{name: a}]}`, then: `coupled: {mode: empty, items: []}`,
-			want: map[string]any{"coupled.items": empty, "coupled.mode": "empty"},
-		},
-		"a list in a required struct, of which desired drops the rest": {
-			first: `struct: {inner: {items: [{name: a}], note: x}}`, then: `struct: {inner: {items: []}}`,
-			want: map[string]any{"struct.inner.items": empty, "struct.inner.note": nil},
-		},
-		"an empty list in a required struct, of which desired drops the rest": {
-			first: `struct: {inner: {items: [], note: x}}`, then: `struct: {inner: {items: []}}`,
-			want: map[string]any{"struct.inner.items": empty, "struct.inner.note": nil},
-		},
-		"a list in an item whose key has a default": {
-			first: `ports: [{port: 80, rules: [{name: a}]}]`, then: `ports: [{port: 80, rules: []}]`,
-			want: map[string]any{"ports[port=80].rules": empty, "ports[port=80].protocol": "TCP"},
-		},
-		"beside a field of somebody that conflicts": {
-			first: `coupled: {mode: full, items: [{name: a}]}`, then: `coupled: {mode: strict, items: []}`,
-			writes: []write{{by: editor, yaml: `coupled: {debug: true}`}},
-			want:   map[string]any{"coupled.items": empty, "coupled.mode": "strict", "coupled.debug": nil},
 		},
 	} {
 		for form, reads := range map[string]string{"": "", ", a cache that strips": "strips", ", after a restart": "restarts"} {
@@ -222,6 +167,62 @@ func TestEmptiedLists(t *testing.T) {
 	}
 }
 
+// TestEmptiedListWithADefault: the default comes back, and the result names the list.
+func TestEmptiedListWithADefault(t *testing.T) {
+	t.Parallel()
+	defineBags(t)
+	for name, then := range map[string]string{
+		"defaulted.items": `defaulted: {items: [], set: [x]}`, "defaulted.set": `defaulted: {items: [{name: a}], set: []}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, false, nil)
+			f.mustEnsure(bag(`defaulted: {items: [{name: a}], set: [x]}`))
+			require.Empty(t, cmp.Diff([]ensure.KeptField{{Path: name}}, f.mustEnsure(bag(then)).Kept))
+			for range 2 {
+				require.Equal(t, ensure.Unchanged, f.mustEnsure(bag(then)).Operation)
+				f.restart(false)
+			}
+		})
+	}
+}
+
+// TestEmptiedRequiredList: the API server refuses an apply that removes the list. The object stays, and the next pass
+// succeeds once somebody has emptied the list.
+func TestEmptiedRequiredList(t *testing.T) {
+	t.Parallel()
+	defineBags(t)
+	for name, tc := range map[string]struct{ first, then, emptied string }{
+		"items": {
+			first: `required: {items: [{name: a}], set: [x]}`, then: `required: {items: [], set: [x]}`, emptied: `required: {items: []}`,
+		},
+		"set": {
+			first: `required: {items: [{name: a}], set: [x, z]}`, then: `required: {items: [{name: a}], set: []}`, emptied: `required: {set: []}`,
+		},
+		"rules": {
+			first: `ports: [{port: 80, rules: [{name: a}]}]`, then: `ports: [{port: 80, rules: []}]`, emptied: `ports: [{port: 80, rules: []}]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, false, nil)
+			f.mustEnsure(bag(tc.first))
+			f.write(bag(tc.first), write{by: other, yaml: `optional: {items: [{name: theirs}]}`})
+			before := f.live(bag(tc.first))
+			for _, opts := range [][]ensure.Option{{ensure.DryRun()}, nil, {ensure.Recreate(metav1.DeletePropagationBackground)}} {
+				_, err := f.ensure(bag(tc.then), opts...)
+				require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
+				require.ErrorContains(t, err, name+": Required value")
+				require.Equal(t, before.Object, f.live(bag(tc.first)).Object)
+			}
+			f.write(bag(tc.first), write{by: editor, yaml: tc.emptied})
+			f.mustEnsure(bag(tc.then))
+			require.Equal(t, ensure.Unchanged, f.mustEnsure(bag(tc.then)).Operation)
+			requireAt(t, f.live(bag(tc.then)), "optional.items[name=theirs].name=theirs")
+		})
+	}
+}
+
 // TestEmptiedListThatMayNotBeEmpty: the error says so, and the object stays.
 func TestEmptiedListThatMayNotBeEmpty(t *testing.T) {
 	t.Parallel()
@@ -230,7 +231,7 @@ func TestEmptiedListThatMayNotBeEmpty(t *testing.T) {
 	f.mustEnsure(bag(`filled: {items: [{name: a}]}`))
 	before, desired := f.live(bag("")), bag(`filled: {items: []}`)
 	for _, opts := range [][]ensure.Option{
-		{ensure.DryRun()}, {ensure.Recreate(metav1.DeletePropagationBackground)}, {ensure.Recreate(metav1.DeletePropagationOrphan)},
+		{ensure.Recreate(metav1.DeletePropagationBackground)}, {ensure.Recreate(metav1.DeletePropagationOrphan)}, nil,
 	} {
 		_, err := f.ensure(desired, opts...)
 		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
@@ -270,26 +271,4 @@ func TestEmptiedListOfAPodTemplate(t *testing.T) {
 	require.Equal(t, specified(before), specified(f.live(first)))
 	f.mustEnsure(then)
 	require.Equal(t, before.GetGeneration()+1, f.live(first).GetGeneration())
-}
-
-// TestCrashedEmptying: a process ends between the patch that writes the merge, and the apply. The next one applies, so
-// that a field that desired drops later goes.
-func TestCrashedEmptying(t *testing.T) {
-	t.Parallel()
-	defineBags(t)
-	f := newFixture(t, false, nil)
-	f.mustEnsure(bag(`required: {items: [{name: a}], set: [x]}`))
-	then, later := bag(`required: {items: [], set: [x]}, optional: {set: [x]}`), bag(`required: {items: [], set: [x]}`)
-	f.write(then, write{by: editor, yaml: `coupled: {mode: none, items: []}`})
-	broken := &crashingClient{Client: f.client}
-	_, err := ensure.Object(t.Context(), ensure.New(broken, broken, fieldOwner), f.parse(then))
-	require.ErrorIs(t, err, errCrashed)
-	require.Equal(t, []any{}, at(f.live(then).Object, "required.items"))
-	f.restart(false)
-	f.mustEnsure(then)
-	require.Equal(t, ensure.Updated, f.mustEnsure(later).Operation)
-	live := f.live(then)
-	require.Nil(t, at(live.Object, "optional"))
-	requireAt(t, live, "coupled.mode=none")
-	require.NotContains(t, specified(live)["owners"], fieldOwner+" Update")
 }

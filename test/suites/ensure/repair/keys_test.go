@@ -1,13 +1,11 @@
 package repair_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
@@ -34,8 +32,6 @@ spec:
             type: object
             x-kubernetes-validations:
             - {rule: "self.mode != 'strict' || !has(self.debug)", message: strict goes without debug}
-            - {rule: "self.mode != 'local' || !has(self.zones) || self.zones.all(z, z.zone != 'there')", message: local goes with nothing there}
-            - {rule: "!has(self.zones) || self.zones.filter(z, has(z.primary) && z.primary).size() <= 1", message: one primary}
             - {rule: "!has(self.dns) || self.dns.filter(d, has(d.primary) && d.primary).size() <= 1", message: one primary}
             properties:
               mode: {type: string, maxLength: 20, default: open}
@@ -74,99 +70,64 @@ func defineRouters(t *testing.T) {
 	program.Define(t, shared, routers, schema.GroupVersionKind{Group: "repair.example.com", Version: "v1", Kind: "Router"})
 }
 
-// defaulted are cases in which desired leaves out members of keys that the API server fills in.
-func defaulted() map[string]repairCase {
+// TestLackingKeys: desired leaves out members of keys that the API server fills in. It is unknown which items desired names, so
+// nothing is removed or deleted, and the error says what to specify. With whole keys, the next pass succeeds.
+func TestLackingKeys(t *testing.T) {
+	t.Parallel()
+	defineRouters(t)
 	debug := write{by: editor, yaml: `spec: {debug: {by: me}}`}
-	return map[string]repairCase{
+	for name, tc := range map[string]struct {
+		first, then, names string
+		whole              repairCase
+	}{
 		"somebody applies an item in another zone": {
 			first: router(`mode: open, zones: [{name: a, primary: true}]`),
-			others: []write{debug, {
-				by: "flux", apply: true, yaml: "metadata: {name: NAME, namespace: NAMESPACE}\nspec: {zones: [{name: a, zone: there, note: theirs}]}",
-			}},
 			then:  router(`mode: strict, zones: [{name: a, primary: true}]`),
-			keeps: []string{"spec.zones[zone=there].note=theirs", "spec.zones[zone=here].primary=true"},
-			gains: []string{"spec.mode=strict"},
-			loses: []string{"spec.debug"},
-			from:  []string{editor},
-		},
-		"somebody's item in another zone is in the way": {
-			first: router(`mode: open, zones: [{name: a, note: ours}]`),
-			others: []write{debug, {
-				by: other, yaml: `spec: {zones: [{name: a, note: ours}, {name: a, zone: there, kind: fancy, note: theirs}, {name: a, kind: fancy, note: theirs}]}`,
-			}},
-			then:  router(`mode: local, zones: [{name: a, note: ours}]`),
-			keeps: []string{"spec.debug.by=me", "spec.zones[kind=plain].note=ours", "spec.zones[kind=fancy].note=theirs"},
-			gains: []string{"spec.mode=local", "spec.zones[kind=fancy].zone=here"},
-			loses: []string{"spec.zones[zone=there]"},
-			from:  []string{other},
+			names: "spec.zones",
+			whole: repairCase{
+				first: router(`mode: open, zones: [{name: a, zone: here, kind: plain, primary: true}]`),
+				others: []write{debug, {
+					by: "flux", apply: true, yaml: "metadata: {name: NAME, namespace: NAMESPACE}\nspec: {zones: [{name: a, zone: there, note: theirs}]}",
+				}},
+				then:  router(`mode: strict, zones: [{name: a, zone: here, kind: plain, primary: true}]`),
+				keeps: []string{"spec.zones[zone=there].note=theirs", "spec.zones[zone=here].primary=true"},
+				gains: []string{"spec.mode=strict"},
+				loses: []string{"spec.debug"},
+				from:  []string{editor},
+			},
 		},
 		"another protocol by default": {
 			first: router(`mode: open, dns: [{port: 53, note: ours}]`),
-			others: []write{debug, {
-				by: other, yaml: `spec: {dns: [{port: 53, note: ours}, {port: 53, protocol: TCP, primary: true, note: theirs}]}`,
-			}},
 			then:  router(`mode: open, dns: [{port: 53, note: ours, primary: true}]`),
-			keeps: []string{"spec.debug.by=me", "spec.dns[protocol=UDP].note=ours"},
-			gains: []string{"spec.dns[protocol=UDP].primary=true"},
-			loses: []string{"spec.dns[protocol=TCP]"},
-			from:  []string{other},
+			names: "spec.dns",
+			whole: repairCase{
+				first: router(`mode: open, dns: [{port: 53, protocol: UDP, note: ours}]`),
+				others: []write{debug, {
+					by: other, yaml: `spec: {dns: [{port: 53, note: ours}, {port: 53, protocol: TCP, primary: true, note: theirs}]}`,
+				}},
+				then:  router(`mode: open, dns: [{port: 53, protocol: UDP, note: ours, primary: true}]`),
+				keeps: []string{"spec.debug.by=me", "spec.dns[protocol=UDP].note=ours"},
+				gains: []string{"spec.dns[protocol=UDP].primary=true"},
+				loses: []string{"spec.dns[protocol=TCP]"},
+				from:  []string{other},
+			},
 		},
-		"one of two items has the whole key": {
-			first: router(`mode: open, zones: [{name: a}, {name: a, zone: there}]`),
-			others: []write{debug, {
-				by: other, yaml: `spec: {zones: [{name: a}, {name: a, zone: there}, {name: a, zone: elsewhere, primary: true}]}`,
-			}},
-			then:  router(`mode: open, zones: [{name: a, primary: true}, {name: a, zone: there, note: ours}]`),
-			keeps: []string{"spec.debug.by=me"},
-			gains: []string{"spec.zones[zone=here].primary=true", "spec.zones[zone=there].note=ours"},
-			loses: []string{"spec.zones[zone=elsewhere]"},
-			from:  []string{other},
-		},
-	}
-}
-
-func TestRepairOfItemsWithDefaultedKeys(t *testing.T) {
-	t.Parallel()
-	defineRouters(t)
-	for name, tc := range defaulted() {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			newFixture(t, false, nil).run(tc)
-		})
-	}
-}
-
-// A restrictedClient may write one object only, as a role with resourceNames permits.
-type restrictedClient struct {
-	client.Client
-	name string
-}
-
-func (c *restrictedClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	if obj.GetName() != c.name {
-		return apierrors.NewForbidden(schema.GroupResource{Group: "repair.example.com", Resource: "routers"}, obj.GetName(), nil)
-	}
-	return c.Client.Patch(ctx, obj, patch, opts...)
-}
-
-// TestUnknownKeys: while it is unknown which items desired names, nothing is removed or deleted.
-func TestUnknownKeys(t *testing.T) {
-	t.Parallel()
-	defineRouters(t)
-	for name, tc := range defaulted() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			limits := &restrictedClient{}
-			f := newFixture(t, false, func(c client.Client) client.Client { limits.Client = c; return limits })
-			limits.name = f.key.Name
+			f := newFixture(t, false, nil)
 			f.mustEnsure(tc.first)
-			for _, w := range tc.others {
+			for _, w := range tc.whole.others {
 				f.write(tc.first, w)
 			}
 			before := f.live(tc.first)
-			_, err := f.ensureAllowingRecreation(tc.then)
-			require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
-			require.Equal(t, specified(before), specified(f.live(tc.first)))
+			for _, opts := range [][]ensure.Option{{ensure.DryRun()}, nil, {ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift)}} {
+				_, err := f.ensure(tc.then, opts...)
+				require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
+				require.ErrorContains(t, err, "items in "+tc.names+": specify whole keys")
+				require.Equal(t, specified(before), specified(f.live(tc.first)))
+			}
+			newFixture(t, false, nil).run(tc.whole)
 		})
 	}
 }
