@@ -73,7 +73,9 @@ func TestQuickStart(t *testing.T) {
 			rows = append(rows, newProject(t, k).follow(t, blocks))
 		}))
 	}
-	comparePage(t, rows)
+	if len(rows) == len(kubebuilders) { // otherwise, -run chose some
+		comparePage(t, rows)
+	}
 }
 
 // readQuickStart returns the blocks of the quick start: one makes and tests the operator, one runs it, and one uses it.

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,13 +15,13 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
+	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "proxy:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
+func run(ctx context.Context) error {
 	root, err := places.Repository()
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func run() error {
 	if _, err := moduleproxy.Release(dir, root); err != nil {
 		return err
 	}
-	next, err := exec.Command("go", "env", "GOPROXY").Output()
+	next, err := exec.CommandContext(ctx, "go", "env", "GOPROXY").Output()
 	if err != nil {
 		return err
 	}
