@@ -171,12 +171,15 @@ func TestRefuses(t *testing.T) {
 		change func(project, *scaffold.Options)
 		want   string
 	}{
-		"no project":              {remove("PROJECT"), "this is no project of kubebuilder"},
-		"no repo":                 {func(p project, _ *scaffold.Options) { p["PROJECT"] = "version: \"3\"\n" }, "PROJECT names no repo"},
-		"no controller":           {remove(controllerFile), controllerFile + " is missing: run kubebuilder create api"},
-		"another reconciler":      {func(p project, _ *scaffold.Options) { p[controllerFile] = "package controller\n" }, controllerFile + " is not as kubebuilder"},
-		"an edited reconciler":    {replace(controllerFile, "return ctrl.Result{}, nil", "return ctrl.Result{Requeue: true}, nil"), controllerFile + " is not as kubebuilder"},
-		"another marker":          {replace(controllerFile, "// Reconcile is", "// +kubebuilder:rbac:groups=apps,resources=jobs,verbs=get\n\n// Reconcile is"), controllerFile + " is not as kubebuilder"},
+		"no project":           {remove("PROJECT"), "this is no project of kubebuilder"},
+		"no repo":              {func(p project, _ *scaffold.Options) { p["PROJECT"] = "version: \"3\"\n" }, "PROJECT names no repo"},
+		"no controller":        {remove(controllerFile), controllerFile + " is missing: run kubebuilder create api"},
+		"another reconciler":   {func(p project, _ *scaffold.Options) { p[controllerFile] = "package controller\n" }, controllerFile + " is not as kubebuilder"},
+		"an edited reconciler": {replace(controllerFile, "return ctrl.Result{}, nil", "return ctrl.Result{Requeue: true}, nil"), controllerFile + " is not as kubebuilder"},
+		"another marker": {
+			replace(controllerFile, "// Reconcile is", "// +kubebuilder:rbac:groups=apps,resources=jobs,verbs=get\n\n// Reconcile is"),
+			controllerFile + " is not as kubebuilder",
+		},
 		"a comment of a person":   {replace(controllerFile, "// TODO(user): your logic here", "// TODO(user): my logic here"), controllerFile + " is not as kubebuilder"},
 		"an edited test":          {replace(testFile, "test-resource", "my-resource"), testFile + " is not as kubebuilder wrote it"},
 		"a field of another type": {replace(typesFile, "Foo *string", "Replicas *int32"), "WebsiteSpec.Replicas has the type *int32, and the operator needs int32"},
