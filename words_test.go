@@ -2,7 +2,6 @@ package trueup_test
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,9 +42,7 @@ func TestPagesAreShort(t *testing.T) {
 
 func wordsOf(t *testing.T, page string) int {
 	t.Helper()
-	source, err := os.ReadFile(page)
-	require.NoError(t, err)
-	text := writtenPart.ReplaceAllString(string(source), "")
+	text := writtenPart.ReplaceAllString(read(t, page), "")
 	if slices.Contains(writtenPages, filepath.ToSlash(page)) {
 		text = tableRow.ReplaceAllString(text, "")
 	}

@@ -128,8 +128,8 @@ func (a *around) deleted() (recreate.Replacement, bool) {
 func (a *around) forgetDeleted() { a.tables.deleted.Remove(a.child.OwnedID()) }
 
 // noteMade notes the live object that a pass has found or made, if a list may not show it yet.
-func (a *around) noteMade(found layer.Outcome, isMissingFromCache bool) {
-	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || isMissingFromCache
+func (a *around) noteMade(found layer.Outcome) {
+	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || a.applier.Server.IsMissingFromCache
 	if isNew && found.Live != nil && !a.child.DryRun {
 		a.tables.made.Note(a.child, found.Live)
 	}

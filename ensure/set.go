@@ -256,7 +256,7 @@ func (s *set) ensure(ctx context.Context, results []Result[client.Object]) ([]de
 		found, err := p.ensure(ctx)
 		if err == nil {
 			if s.prunes(p.child.Kind.GVK.GroupKind()) {
-				p.layers.noteMade(found, p.server.IsMissingFromCache)
+				p.layers.noteMade(found)
 			}
 			results[i] = resultOf[client.Object](found, &p.child.Subject)
 			continue

@@ -38,7 +38,8 @@ var pageTemplate string
 func (p page) write(out io.Writer) error {
 	parsed, err := template.New("page").Funcs(template.FuncMap{
 		"count": formatCount, "join": func(words []string) string { return strings.Join(words, ", ") },
-		"ratio": func(r float64) string { return fmt.Sprintf("%.2f", r) },
+		"plainApply": onlyApplies,
+		"ratio":      func(r float64) string { return fmt.Sprintf("%.2f", r) },
 	}).Parse(pageTemplate)
 	if err != nil {
 		return err

@@ -67,11 +67,6 @@ func (o *Operator) Disown(
 	return p
 }
 
-// OthersHolding returns another manager that owns a field at path in live, or inside; empty if none does.
-func (o *Operator) OthersHolding(live client.Object, path fieldpath.Path) string {
-	return managedfields.OwnersIn(managedfields.Others(live, o.FieldOwner)).Holding(path)
-}
-
 // Stored returns the digest that live carries, and whether the child was adopted.
 func (o *Operator) Stored(live client.Object) (digest string, isAdopted bool) {
 	return parseStored(o.Store.Get(live))

@@ -13,8 +13,6 @@ import (
 	runtimecluster "sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/trueup-go/trueup/ensure"
-	"github.com/trueup-go/trueup/test/harness/cluster"
-	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
 // TestRemovalRightAfterACreation deletes Deployments that kube-controller-manager has just begun
@@ -45,11 +43,7 @@ func TestRemovalRightAfterACreation(t *testing.T) {
 // newFixtureBehind has an operator with a manager's client that does not wait until its cache shows its writes.
 func newFixtureBehind(t *testing.T) *fixture {
 	t.Helper()
-	agent := "operator of " + t.Name()
-	scheme, err := program.Scheme()
-	require.NoError(t, err)
-	running := cluster.Cached(t, program.Config(shared, agent), runtimecluster.Options{Scheme: scheme})
-	return newFixtureWith(t, agent, running.GetClient(), running.GetAPIReader())
+	return newFixtureOf(t, runtimecluster.Options{})
 }
 
 // TestRemovalOfWhatOthersWrite has somebody change the child before each of the first deletes.

@@ -33,14 +33,20 @@ var fixtures = map[string]func(*testing.T) *fixture{
 // fields.
 func newFixtureWithoutManagedFields(t *testing.T) *fixture {
 	t.Helper()
-	agent := "operator of " + t.Name()
-	scheme, err := program.Scheme()
-	require.NoError(t, err)
-	running := cluster.Cached(t, program.Config(shared, agent), runtimecluster.Options{
-		Scheme: scheme,
+	return newFixtureOf(t, runtimecluster.Options{
 		Client: client.Options{Cache: cluster.ReadYourWrites()},
 		Cache:  cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	})
+}
+
+// newFixtureOf has an operator with a manager's client of these options, to which it adds the scheme.
+func newFixtureOf(t *testing.T, options runtimecluster.Options) *fixture {
+	t.Helper()
+	agent := "operator of " + t.Name()
+	scheme, err := program.Scheme()
+	require.NoError(t, err)
+	options.Scheme = scheme
+	running := cluster.Cached(t, program.Config(shared, agent), options)
 	return newFixtureWith(t, agent, running.GetClient(), running.GetAPIReader())
 }
 
