@@ -286,12 +286,12 @@ func TestADesiredStateThatChangesForAReasonIsNoContest(t *testing.T) {
 			"the owner's generation moves",
 			func(i int) caller { return wants(noted(strconv.Itoa(i)), ensure.ControlledBy(ofGeneration(int64(i)))) }, atOnce,
 		},
-		"a burst of nineteen every minute": {
+		"a burst of nineteen every two minutes": {
 			"the last one of them stands",
 			func(i int) caller { return wants(noted(strconv.Itoa(i))) },
 			func(a *arena, i int) {
 				if i%19 == 18 {
-					a.wait(time.Minute)
+					a.wait(2 * time.Minute)
 				}
 			},
 		},

@@ -9,15 +9,13 @@ import (
 )
 
 const (
-	maxReverts = 5 // by others, within window
+	maxReverts = 5  // of one desired state, within window
+	maxStates  = 20 // of which all but the last were lost, within window
 	window     = 2 * time.Minute
-
-	maxStates  = 20 // of callers of this process, each replaced before it stood for shortLived
 	shortLived = 5 * time.Second
 	// fewStates are at most as many as different callers may want.
 	fewStates = 3
 
-	// firstWait is the wait without writes at the beginning of a contest. The wait doubles with each write that is lost again.
 	firstWait   = 10 * time.Second
 	longestWait = 5 * time.Minute
 	// longest is how long after the last try a contest ends in any case.
@@ -38,149 +36,137 @@ func (g Generation) isAfter(other Generation) bool {
 	return g.Owner != "" && (g.Owner != other.Owner || g.Number > other.Number)
 }
 
-// A contest counts the writes of a child that were lost. The contest is on once the wait is not zero.
+// A contest counts the writes of a child that were lost.
 type contest struct {
-	owner   Generation // the latest that wanted the child
-	digest  string     // of the desired state that others revert
-	reverts []write    // within window
-	version string     // of the answer that was counted last
+	owner Generation // that wants the child
 
-	states     []write // of callers of this process, one after another, none of which stood for shortLived
-	isDisputed bool    // the latest of states: a call wanted another one before it stood for shortLived
+	digest     string    // of the desired state that was written last
+	wrote      time.Time // when it was
+	isDisputed bool      // a call wanted another state before this one stood for shortLived
+	version    string    // of the answer that was counted last
+	losses     []loss
 
 	betweenCallers bool   // the contest is about states
 	rival          string // a field manager, AnotherCaller, or the field owner; empty if not known
 	paths          []string
-
-	wait   time.Duration // between two tries; zero while no contest is on
-	paused time.Duration // the wait of a contest that may go on
-	wrote  time.Time     // when a write was counted last
-	tried  time.Time     // when a write was allowed last
+	wait           time.Duration // between two tries; zero before there is a contest
+	tried          time.Time     // when a write was allowed last
+	rests          bool          // a write stood
 }
 
-// A write is one that counts.
-type write struct {
-	at     time.Time
-	digest string
-	paths  []string // that the write changed, as far as the writer saw
-	rival  string   // that had changed the paths, for a revert; empty if not known
+// A loss is a write that was lost.
+type loss struct {
+	at      time.Time
+	digest  string   // of the desired state that was lost
+	isState bool     // it was lost to another state of this process
+	rival   string   // that reverted it; empty if not known
+	paths   []string // that differed, as far as the writer saw
 }
 
-// isOver reports whether nothing counts any longer.
-func (c *contest) isOver(now time.Time) bool {
-	if c.wait+c.paused > 0 {
-		return now.Sub(c.tried) >= longest
-	}
-	return now.Sub(c.wrote) >= window
-}
+func (c *contest) isOn() bool { return c.wait > 0 && !c.rests }
 
-// revert counts a write that reverted changes of a rival, and reports whether the child is contested.
-func (c *contest) revert(digest string, paths []string, rival string, now time.Time) bool {
-	c.wrote = now
-	if c.wait > 0 {
-		c.rival = cmp.Or(c.rival, rival) // the text has to stay the same
-		c.prolong([]write{{paths: paths}}, now)
-		return true
-	}
-	c.digest = digest
-	c.expire(now)
-	c.reverts = append(c.reverts, write{at: now, paths: paths, rival: rival})
-	if len(c.reverts) < maxReverts {
-		return false
-	}
-	c.betweenCallers, c.paused, c.paths, c.rival = false, 0, nil, rivalOf(c.reverts)
-	c.prolong(c.reverts, now)
-	return true
-}
-
-// expire forgets reverts that are too old to count.
-func (c *contest) expire(now time.Time) {
-	c.reverts = slices.DeleteFunc(c.reverts, func(w write) bool { return now.Sub(w.at) >= window })
-}
-
-// rivalOf returns the latest rival of reverts that is known.
-func rivalOf(reverts []write) (rival string) {
-	for _, revert := range reverts {
-		rival = cmp.Or(revert.rival, rival)
-	}
-	return rival
-}
-
-// meet notes that a call wants a desired state. If the latest state stood for shortLived before a call wanted another one, that
-// one counts as the first, and a contest between callers pauses.
-func (c *contest) meet(digest string, now time.Time) {
-	switch latest := c.latest(); {
-	case latest == nil || latest.digest == digest || c.isDisputed:
-	case now.Sub(latest.at) < shortLived:
-		c.isDisputed = true
-	default:
-		c.states = nil
-		if c.betweenCallers {
-			c.pause()
-		}
-	}
-}
-
-// supersede counts a state that replaced another one, and reports whether the child is contested. fieldOwner is the rival if
-// desired is not deterministic. A contest that paused goes on with a state that replaced one that did not stand.
-func (c *contest) supersede(state write, fieldOwner string) bool {
-	c.meet(state.digest, state.at)
-	c.states, c.isDisputed, c.wrote = append(c.states, state), false, state.at
-	if len(c.states) > maxStates {
-		c.states = slices.Delete(c.states, 0, 1)
-	}
+// isOver reports whether nothing counts any longer for a call.
+func (c *contest) isOver(call Call) bool {
 	switch {
-	case c.wait > 0, c.paused > 0 && len(c.states) > 1:
-		c.prolong([]write{state}, state.at)
-	case len(c.states) == maxStates:
-		c.betweenCallers, c.rival = true, AnotherCaller
-		if c.countStates() > fewStates {
-			c.rival = fieldOwner
+	case call.Owner.isAfter(c.owner):
+		return true
+	case c.wait == 0:
+		return call.Now.Sub(c.wrote) >= window
+	}
+	return call.Now.Sub(c.tried) >= longest
+}
+
+// meet notes that a call wants a desired state. What others did to another one does not count for it.
+func (c *contest) meet(digest string, now time.Time) {
+	if digest == c.digest {
+		return
+	}
+	c.losses = slices.DeleteFunc(c.losses, func(l loss) bool { return !l.isState })
+	if !c.betweenCallers {
+		c.wait = 0
+	}
+	if now.Sub(c.wrote) < shortLived {
+		c.isDisputed = true
+	}
+	c.rests = c.rests || !c.isDisputed
+}
+
+// rest ends the wait. The contest goes on with the next loss.
+func (c *contest) rest() { c.rests, c.isDisputed = true, false }
+
+// note notes that a call has written.
+func (c *contest) note(call Call) { c.digest, c.wrote, c.isDisputed = call.Digest, call.Now, false }
+
+// revert counts a write that reverted changes of a rival. Passes that run at the same time may get one answer, which counts once.
+func (c *contest) revert(call Call, write Write) {
+	if write.Version == "" || write.Version != c.version {
+		c.lose(loss{at: call.Now, digest: call.Digest, rival: write.Rival, paths: write.Paths}, write.Rival)
+	}
+	c.version = write.Version
+	c.note(call)
+}
+
+// supersede counts a write that replaced another desired state, if that one did not stand.
+func (c *contest) supersede(call Call, paths []string, fieldOwner string) {
+	if c.isDisputed {
+		c.lose(loss{at: call.Now, digest: c.digest, isState: true, rival: AnotherCaller, paths: paths}, fieldOwner)
+	}
+	if c.wrote.IsZero() || c.digest != call.Digest { // else another pass has counted it
+		c.note(call)
+	}
+}
+
+// lose counts a loss. One too many begins the contest, and each one after that doubles the wait. many is the rival if that
+// many desired states were lost that different callers cannot have wanted them.
+func (c *contest) lose(lost loss, many string) {
+	c.losses = append(c.losses, lost)
+	alike := []loss{lost}
+	if !c.isOn() && (c.wait == 0 || c.betweenCallers != lost.isState) {
+		alike = c.within(lost.at, lost.isState)
+		if lost.isState && len(alike)+1 < maxStates || !lost.isState && len(alike) < maxReverts {
+			return
 		}
-		c.prolong(c.states, state.at)
-	default:
-		return false
+		c.betweenCallers, c.wait, c.paths, c.rival = lost.isState, 0, nil, rivalOf(alike)
+		if countStates(alike) > fewStates {
+			c.rival = many
+		}
 	}
-	return true
-}
-
-// latest returns the latest of states, nil if there is none.
-func (c *contest) latest() *write {
-	if len(c.states) == 0 {
-		return nil
-	}
-	return &c.states[len(c.states)-1]
-}
-
-func (c *contest) countStates() int {
-	digests := map[string]bool{}
-	for _, state := range c.states {
-		digests[state.digest] = true
-	}
-	return len(digests)
-}
-
-// hasWritten reports whether digest is that of one of states. For Absent, only the latest state counts: another program may
-// have deleted the child since.
-func (c *contest) hasWritten(digest string) bool {
-	if digest == Absent {
-		return c.latest() != nil && c.latest().digest == Absent
-	}
-	return slices.ContainsFunc(c.states, func(state write) bool { return state.digest == digest })
-}
-
-// pause ends the wait.
-func (c *contest) pause() { c.wait, c.paused, c.isDisputed = 0, max(c.wait, c.paused), false }
-
-// prolong begins the wait, or doubles the one so far, and adds the paths of lost writes to the contested ones.
-func (c *contest) prolong(lost []write, now time.Time) {
-	c.wait = min(max(2*c.wait, 2*c.paused, firstWait), longestWait)
-	c.paused, c.tried = 0, now
-	for _, write := range lost {
-		for _, path := range write.paths {
+	c.rival = cmp.Or(c.rival, lost.rival) // the text has to stay the same
+	c.wait, c.tried, c.rests = min(max(2*c.wait, firstWait), longestWait), lost.at, false
+	for _, one := range alike {
+		for _, path := range one.paths {
 			if !slices.Contains(c.paths, path) && len(c.paths) < maxPaths {
 				c.paths = append(c.paths, path)
 			}
 		}
 	}
+}
+
+// within forgets losses that are too old to count, and returns those that were lost to states, or to others.
+func (c *contest) within(now time.Time, toStates bool) []loss {
+	c.losses = slices.DeleteFunc(c.losses, func(l loss) bool { return now.Sub(l.at) >= window })
+	return slices.DeleteFunc(slices.Clone(c.losses), func(l loss) bool { return l.isState != toStates })
+}
+
+// rivalOf returns the latest rival of losses that is known.
+func rivalOf(losses []loss) (rival string) {
+	for _, lost := range losses {
+		rival = cmp.Or(lost.rival, rival)
+	}
+	return rival
+}
+
+func countStates(losses []loss) int {
+	digests := map[string]bool{}
+	for _, lost := range losses {
+		digests[lost.digest] = true
+	}
+	return len(digests)
+}
+
+// hasWritten reports whether digest is that of the latest desired state, or of one that was lost. For Absent, only the latest
+// one counts: another program may have deleted the child since.
+func (c *contest) hasWritten(digest string) bool {
+	isLost := slices.ContainsFunc(c.losses, func(l loss) bool { return l.digest == digest })
+	return digest == c.digest || digest != Absent && isLost
 }

@@ -2,11 +2,11 @@
 // another caller in the same process, or to the caller itself, whose desired state is another in each call. A Table counts the
 // lost writes, and derives a verdict: it sends no request and reads no clock. A Guard asks the Table on behalf of a call.
 //
-// A contest begins with the fifth revert by others within two minutes, and with the twentieth desired state of callers of this
-// process, if none of them stood for five seconds. Nothing is written for ten seconds then. After that, each write doubles the
-// wait, up to five minutes. A contest with others ends with another desired state, and once a write stood for twice the wait.
-// A contest between callers pauses then, and once a state stood for five seconds before a call wanted another one; it goes on
-// with the next state that stands for less, and ends with the owner's next generation. Each ends ten minutes after the last try.
+// A write is lost if others revert it, or if a call of this process wants another desired state before it stood for five
+// seconds. Within two minutes, the fifth revert of one desired state begins a contest, and so does the twentieth state if those before were lost.
+// Nothing is written for ten seconds then. After that, each loss doubles the wait, up to five minutes. A contest rests once a
+// write stood for twice the wait, or a state for five seconds before a call wanted another one, and goes on with the next loss.
+// It ends with the owner's next generation, ten minutes after the last try, and with another desired state if it is with others.
 package contest
 
 import (
@@ -83,17 +83,12 @@ func (t *Table) Try(call Call) Verdict {
 }
 
 // Unchanged notes a call that had nothing to write. During a contest, the call still fails until the
-// last write was left alone for long enough, which ends the contest, or pauses one between callers: they
-// may only have waited as they were told. A stale copy does not show that.
+// last write was left alone for long enough. A stale copy does not show that.
 func (t *Table) Unchanged(call Call, isStale bool) Verdict {
 	return t.during(call, func(on *contest) Verdict {
 		wait := on.wrote.Add(2 * on.wait).Sub(call.Now)
-		switch isOver := wait <= 0 && !isStale; {
-		case isOver && on.betweenCallers:
-			on.pause()
-			return Verdict{}
-		case isOver:
-			t.contests.Remove(call.Child)
+		if wait <= 0 && !isStale {
+			on.rest()
 			return Verdict{}
 		}
 		return on.verdict(call, wait, false)
@@ -102,25 +97,14 @@ func (t *Table) Unchanged(call Call, isStale bool) Verdict {
 
 // Reverted counts a write that reverted changes of others.
 func (t *Table) Reverted(call Call, write Write) Verdict {
-	return t.count(call, func(c *contest) bool {
-		if write.Version != "" && write.Version == c.version {
-			return c.wait > 0
-		}
-		c.version = write.Version
-		return c.revert(call.Digest, write.Paths, write.Rival, call.Now)
-	})
+	return t.count(call, func(c *contest) { c.revert(call, write) })
 }
 
 // Superseded counts a write that put another desired state in place of one that this process had
 // written. paths are those that differed, none if an old copy was read that did not show them.
 // fieldOwner is the rival if desired is not deterministic.
 func (t *Table) Superseded(call Call, paths []string, fieldOwner string) Verdict {
-	return t.count(call, func(c *contest) bool {
-		if latest := c.latest(); latest != nil && latest.digest == call.Digest { // another pass has counted it
-			return c.wait > 0
-		}
-		return c.supersede(write{at: call.Now, digest: call.Digest, paths: paths}, fieldOwner)
-	})
+	return t.count(call, func(c *contest) { c.supersede(call, paths, fieldOwner) })
 }
 
 // HasWritten reports whether this process wrote the desired state with this digest to child lately,
@@ -140,60 +124,48 @@ func (t *Table) NeedsRival(call Call) bool {
 	if c == nil || c.wait > 0 {
 		return false
 	}
-	c.expire(call.Now)
-	return len(c.reverts) == maxReverts-1 && rivalOf(c.reverts) == ""
+	reverts := c.within(call.Now, false)
+	return len(reverts) == maxReverts-1 && rivalOf(reverts) == ""
 }
 
 // during returns the verdict of judge if a contest is on, and else none.
 func (t *Table) during(call Call, judge func(*contest) Verdict) Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.get(call)
-	if c != nil {
-		c.meet(call.Digest, call.Now)
+	if c := t.get(call); c != nil && c.isOn() {
+		return judge(c)
 	}
-	if c == nil || c.wait == 0 {
-		return Verdict{}
-	}
-	return judge(c)
+	return Verdict{}
 }
 
-// count returns the verdict on a write. add counts the write, and reports whether the child is contested.
-func (t *Table) count(call Call, add func(*contest) bool) Verdict {
+// count returns the verdict on a write. add counts the write.
+func (t *Table) count(call Call, add func(*contest)) Verdict {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.get(call)
 	if c == nil {
-		c = &contest{owner: call.Owner, digest: call.Digest}
+		c = &contest{owner: call.Owner}
 		t.contests.Set(call.Child, c)
 	}
-	wasOn := c.wait > 0
-	if !add(c) {
+	wasOn := c.isOn()
+	add(c)
+	if !c.isOn() {
 		return Verdict{}
 	}
 	return c.verdict(call, c.wait, !wasOn)
 }
 
-// get returns what counts for a child, nil if there is nothing. What others revert is counted anew for another desired state,
-// and the states of callers for another generation of the owner.
+// get returns what counts for a child, nil if there is nothing, and notes that the call wants its desired state.
 // The caller holds the lock.
 func (t *Table) get(call Call) *contest {
 	c, ok := t.contests.Get(call.Child)
 	switch {
 	case !ok:
 		return nil
-	case c.isOver(call.Now), c.betweenCallers && call.Owner.isAfter(c.owner):
+	case c.isOver(call):
 		t.contests.Remove(call.Child)
 		return nil
-	case call.Owner.isAfter(c.owner):
-		c.owner, c.states = call.Owner, nil
 	}
-	switch {
-	case c.digest == call.Digest:
-	case c.betweenCallers:
-		c.digest, c.reverts = call.Digest, nil
-	default:
-		*c = contest{owner: c.owner, digest: call.Digest, states: c.states, isDisputed: c.isDisputed, wrote: c.wrote}
-	}
+	c.meet(call.Digest, call.Now)
 	return c
 }
