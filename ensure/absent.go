@@ -78,7 +78,6 @@ type removal struct{ pass *pass }
 // newRemoval checks the arguments of the caller. Only the kind, the name, the namespace and the UID of
 // obj count.
 func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
-	o.propagation = cmp.Or(o.propagation, metav1.DeletePropagationBackground)
 	p, err := e.identify(obj, o)
 	if err != nil {
 		return nil, err
@@ -115,20 +114,13 @@ func (r *removal) absent(ctx context.Context, obj client.Object) (layer.Outcome,
 // the object on the API server is deleted.
 func (r *removal) run(ctx context.Context, meant client.Object) (layer.Outcome, error) {
 	live, err := r.pass.read(ctx)
-	if err != nil {
-		return layer.Outcome{}, err
-	}
 	switch {
-	case live != nil:
-		found, err := r.remove(ctx, live, meant)
-		if err == nil || !fault.IsRace(err) {
-			return found, err
-		}
-	case r.pass.server.Memory.Absent.Has(r.pass.child.ID()):
+	case err != nil:
+		return layer.Outcome{}, err
+	case live == nil && r.pass.server.Memory.Absent.Has(r.pass.child.ID()):
 		return layer.Outcome{Operation: layer.Gone}, nil
 	}
-	r.pass.server.IsMissingFromCache = true
-	return r.removeFromServer(ctx, func(live client.Object) (layer.Outcome, error) {
+	return r.removeLatest(ctx, live, func(live client.Object) (layer.Outcome, error) {
 		if live == nil {
 			r.pass.server.Memory.Absent.Set(r.pass.child.ID(), struct{}{})
 		}
@@ -139,12 +131,18 @@ func (r *removal) run(ctx context.Context, meant client.Object) (layer.Outcome, 
 // removalTries bounds how often an object is looked at that somebody changes at the same time.
 const removalTries = 5
 
-// removeFromServer calls remove with the object on the API server, nil if there is none, because the
-// cache does not show the object as it is now. Right after its creation, an object is often changed
-// again between the read and the delete, so remove is called a few times.
-func (r *removal) removeFromServer(
-	ctx context.Context, remove func(live client.Object) (layer.Outcome, error),
+// removeLatest calls remove with cached, unless that is nil. If cached is not as the object is now, removeLatest calls remove
+// with the object on the API server, nil if there is none. Right after its creation, an object is often changed again between
+// the read and the delete, so remove is called a few times.
+func (r *removal) removeLatest(
+	ctx context.Context, cached client.Object, remove func(live client.Object) (layer.Outcome, error),
 ) (found layer.Outcome, err error) {
+	if cached != nil {
+		if found, err = remove(cached); err == nil || !fault.IsRace(err) {
+			return found, err
+		}
+	}
+	r.pass.server.IsCacheBehind = true
 	for range removalTries {
 		var live client.Object
 		if live, err = r.pass.server.ReadServer(ctx); err != nil {
@@ -193,7 +191,7 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (layer.
 // leaveToOthers returns the outcome for an object that has nothing of ours. If a cache shows that, it returns a conflict: then
 // run asks the API server, as it does if the cache shows no object.
 func (r *removal) leaveToOthers(live client.Object) (layer.Outcome, error) {
-	if !r.pass.server.IsMissingFromCache {
+	if !r.pass.server.IsCacheBehind {
 		return layer.Outcome{}, r.pass.child.Subject.Conflict("read", "the cache may be behind", nil)
 	}
 	return r.pass.layers.leave(live), nil

@@ -41,7 +41,6 @@ func (e *Ensurer) newPass(desired client.Object, o options) (*pass, error) {
 		return nil, err
 	}
 	p.connect(layer.Ensure)
-	p.server.LoadKnown()
 	if err := p.computeDigest(); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,8 @@ type situation struct {
 	ifMissing     bool // The option is given.
 
 	knowsProvenance bool // It is known whose the live object is.
-	isOurs          bool // The live object is ours, or may be adopted.
+	isOurs          bool // The live object is ours.
+	mayWrite        bool // The live object is ours, or may be adopted.
 	isHidden        bool // The cache has not shown a child of ours for long.
 	isStale         bool // The live object is a copy from before our last write.
 
@@ -33,8 +34,8 @@ type situation struct {
 	isInSync   bool // The live object is as desired, and no fields have to change their owner.
 }
 
-// decide returns the next step of a pass. It sends nothing: claiming and comparing may take a request,
-// so they come only when all that costs nothing is settled.
+// decide returns the next step of a pass. It sends nothing. Finding the provenance may take a request, so it comes when all
+// that costs nothing is settled.
 func decide(known situation) step {
 	switch {
 	case !known.exists && known.ifExists:
@@ -47,7 +48,7 @@ func decide(known situation) step {
 		return toLeaveUnchanged
 	case !known.knowsProvenance:
 		return toFindProvenance
-	case !known.isOurs:
+	case !known.mayWrite:
 		return toLeaveForeign
 	case known.isStale:
 		return toAwaitCache

@@ -17,7 +17,7 @@ func TestDecide(t *testing.T) {
 		}
 		return of
 	}
-	claimed := with(live, func(s *situation) { s.knowsProvenance, s.isOurs = true, true })
+	claimed := with(live, func(s *situation) { s.knowsProvenance, s.mayWrite = true, true })
 	compared := with(claimed, func(s *situation) { s.isCompared = true })
 	for name, tc := range map[string]struct {
 		reason string

@@ -42,7 +42,7 @@ type Ensurer struct {
 
 	seed   maphash.Seed
 	memory *memory.Memory
-	layers *layers
+	tables *tables
 	kinds  kinds.Registry
 	misuse string // what is wrong with the arguments of New
 }
@@ -78,7 +78,7 @@ func New(c client.Client, reader client.Reader, fieldOwner string, settings ...S
 		set(e)
 	}
 	e.memory = memory.New(e.entries)
-	e.layers = newLayers(e.entries, e.memory, e.recorder)
+	e.tables = newTables(e.entries, e.memory, e.recorder)
 	if e.misuse == "" {
 		e.misuse = e.findMisuse()
 	}

@@ -30,8 +30,8 @@ import (
 
 // This file lists the layers, and says where each of them takes part. The rest of the package knows none of them.
 
-// layers are what the layers of an Ensurer remember.
-type layers struct {
+// tables are what the layers of an Ensurer remember.
+type tables struct {
 	attempts *backoff.Table
 	contests *contest.Table
 	deleted  *recreate.Table
@@ -39,8 +39,8 @@ type layers struct {
 	reporter report.Reporter
 }
 
-func newLayers(entries int, known *memory.Memory, recorder events.EventRecorder) *layers {
-	return &layers{
+func newTables(entries int, known *memory.Memory, recorder events.EventRecorder) *tables {
+	return &tables{
 		attempts: backoff.NewTable(entries),
 		contests: contest.NewTable(entries),
 		deleted:  recreate.NewTable(entries),
@@ -52,9 +52,9 @@ func newLayers(entries int, known *memory.Memory, recorder events.EventRecorder)
 // leastWait is how long a refusal to write holds at least.
 const leastWait = contest.LeastWait
 
-// around are the layers of a pass.
-type around struct {
-	tables  *layers
+// layers are those of a pass.
+type layers struct {
+	tables  *tables
 	child   *layer.Child
 	applier *server.Applier
 	backoff backoff.Call
@@ -68,12 +68,13 @@ func (p *pass) connect(call layer.Call) {
 	if call == layer.Ensure && p.options.changesOwnership() {
 		p.child.Handover = p.options.handover()
 	}
-	p.layers = around{
-		tables: e.layers, child: &p.child, applier: &p.applier,
-		backoff: backoff.Call{Table: e.layers.attempts, Child: &p.child, Options: &p.options.policy, Clock: e.clock},
-		contest: contest.Guard{Table: e.layers.contests, Child: &p.child, Server: &p.server, Clock: e.clock},
+	p.layers = layers{
+		tables: e.tables, child: &p.child, applier: &p.applier,
+		backoff: backoff.Call{Table: e.tables.attempts, Child: &p.child, Options: &p.options.policy, Clock: e.clock},
+		contest: contest.Guard{Table: e.tables.contests, Child: &p.child, Server: &p.server, Clock: e.clock},
 	}
 	p.server = server.Session{Client: e.client, Reader: e.reader, Memory: e.memory, Child: &p.child, Gate: &p.layers.backoff}
+	p.server.LoadKnown()
 	p.applier = server.Applier{Server: &p.server}
 }
 
@@ -105,59 +106,59 @@ func (p *pass) readPaths() (err error) {
 }
 
 // begin notes the live object with which the pass begins, nil if there is none.
-func (a *around) begin(live client.Object) { a.backoff.Begin(live) }
+func (l *layers) begin(live client.Object) { l.backoff.Begin(live) }
 
 // hasFailed reports whether the last pass with the same desired state failed at a request.
-func (a *around) hasFailed() bool { return a.backoff.HasFailed() }
+func (l *layers) hasFailed() bool { return l.backoff.HasFailed() }
 
 // isWaiting reports whether mayWrite would fail.
-func (a *around) isWaiting() bool { return a.contest.IsWaiting() }
+func (l *layers) isWaiting() bool { return l.contest.IsWaiting() }
 
 // mayWrite fails if the pass may not write now.
-func (a *around) mayWrite() error { return a.contest.Try() }
+func (l *layers) mayWrite() error { return l.contest.Try() }
 
 // noteUID notes the UID of the live object. If another object was deleted to be created again, that is settled.
-func (a *around) noteUID(uid types.UID) { recreate.Drop(a.tables.deleted, a.child, uid) }
+func (l *layers) noteUID(uid types.UID) { recreate.Drop(l.tables.deleted, l.child, uid) }
 
 // deleted returns the deleted object that the child is to replace, and whether there is one.
-func (a *around) deleted() (recreate.Replacement, bool) {
-	return a.tables.deleted.Get(a.child.OwnedID())
+func (l *layers) deleted() (recreate.Replacement, bool) {
+	return l.tables.deleted.Get(l.child.OwnedID())
 }
 
 // forgetDeleted forgets the deleted object.
-func (a *around) forgetDeleted() { a.tables.deleted.Remove(a.child.OwnedID()) }
+func (l *layers) forgetDeleted() { l.tables.deleted.Remove(l.child.OwnedID()) }
 
 // noteMade notes the live object that a pass has found or made, if a list may not show it yet.
-func (a *around) noteMade(found layer.Outcome) {
-	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || a.applier.Server.IsMissingFromCache
-	if isNew && found.Live != nil && !a.child.DryRun {
-		a.tables.made.Note(a.child, found.Live)
+func (l *layers) noteMade(found layer.Outcome) {
+	isNew := found.Operation == layer.Created || found.Operation == layer.Recreated || l.applier.Server.IsCacheBehind
+	if isNew && found.Live != nil && !l.child.DryRun {
+		l.tables.made.Note(l.child, found.Live)
 	}
 }
 
 // forgetMade forgets an object that was removed.
-func (a *around) forgetMade(live client.Object) {
-	if !a.child.DryRun {
-		a.tables.made.Forget(a.child, live.GetUID())
+func (l *layers) forgetMade(live client.Object) {
+	if !l.child.DryRun {
+		l.tables.made.Forget(l.child, live.GetUID())
 	}
 }
 
 // unlisted are the objects that were made for the owner, and that no list of their kind has shown, this one included.
-func (a *around) unlisted(list client.ObjectList) []client.Object {
-	return a.tables.made.Unlisted(a.child, list)
+func (l *layers) unlisted(list client.ObjectList) []client.Object {
+	return l.tables.made.Unlisted(l.child, list)
 }
 
 // handoverIn returns which fields changed their owner in live, a confirmed copy.
-func (a *around) handoverIn(live client.Object) memory.Handover {
-	return handover.Of(a.applier).In(live)
+func (l *layers) handoverIn(live client.Object) memory.Handover {
+	return handover.Of(l.applier).In(live)
 }
 
 // isPending reports whether live has to be written although it is as desired.
-func (a *around) isPending(live client.Object) bool { return handover.Of(a.applier).IsPending(live) }
+func (l *layers) isPending(live client.Object) bool { return handover.Of(l.applier).IsPending(live) }
 
 // rest returns the outcome of a pass that has nothing to write.
-func (a *around) rest(found layer.Outcome) (layer.Outcome, error) {
-	return a.contest.Unchanged(found)
+func (l *layers) rest(found layer.Outcome) (layer.Outcome, error) {
+	return l.contest.Unchanged(found)
 }
 
 // write brings live, nil if there is none, to the desired state.
@@ -173,16 +174,16 @@ func (p *pass) write(ctx context.Context, live client.Object, cause layer.Cause)
 	} else {
 		found, err = p.update(ctx, live, cause)
 	}
+	p.layers.report(ctx, found) // also what was written before a failure
 	if err != nil {
 		return layer.Outcome{}, err
 	}
-	p.layers.report(ctx, found)
 	return p.layers.contest.Wrote(live, found)
 }
 
 // report tells of a write.
-func (a *around) report(ctx context.Context, found layer.Outcome) {
-	a.tables.reporter.Wrote(ctx, a.child, found)
+func (l *layers) report(ctx context.Context, found layer.Outcome) {
+	l.tables.reporter.Wrote(ctx, l.child, found)
 }
 
 // end notes the end of the pass, and returns its outcome.
@@ -278,19 +279,14 @@ func (p *pass) conclude(
 	if len(changes) > 0 || p.server.IsOutdated(live) && cause == layer.DesiredChanged {
 		found = layer.Outcome{Live: answer, Operation: layer.Updated, Cause: cause, Changes: changes}
 	}
-	if controller := metav1.GetControllerOfNoCopy(answer); controller != nil && !p.child.IsWanted(controller) && !p.options.adopt {
-		p.layers.report(ctx, found) // all the same: somebody took control between our read and our apply
-		return layer.Outcome{}, foreignError(&p.child, answer)
+	if p.child.IsControlledByOther(answer) && !p.options.adopt { // it took control between our read and our apply
+		return found, foreignError(&p.child, answer)
 	}
 	found, err := p.finish(ctx, h, live, cause, applied, found)
 	if err == nil && answer.GetDeletionTimestamp() != nil {
 		err = p.terminatingError("apply", "its deletion began meanwhile")
 	}
-	if err != nil {
-		p.layers.report(ctx, found)
-		return layer.Outcome{}, err
-	}
-	return found, nil
+	return found, err
 }
 
 // finish settles the managed fields after the application to live, remembers the answer, and completes the outcome.
@@ -322,7 +318,7 @@ func (p *pass) finish(
 // the refusal stands.
 func (p *pass) recreate(ctx context.Context, live client.Object, cause layer.Cause, refusal error) (layer.Outcome, error) {
 	judged, ok := errors.AsType[*repair.RefusalError](refusal)
-	if !ok || !p.isOurs || p.applier.IsAdopted || p.options.adopt || p.options.ifExists {
+	if !ok || p.applier.IsAdopted || p.options.adopt || p.options.ifExists {
 		return layer.Outcome{}, refusal
 	}
 	r := recreate.Recreation{
@@ -342,26 +338,26 @@ func (p *pass) recreate(ctx context.Context, live client.Object, cause layer.Cau
 }
 
 // leftBefore returns the outcome for live if an earlier call gave it up, or saw that it is not ours.
-func (a *around) leftBefore(live client.Object) (layer.Outcome, bool) {
-	return withdraw.Of(a.applier).Released(live)
+func (l *layers) leftBefore(live client.Object) (layer.Outcome, bool) {
+	return withdraw.Of(l.applier).Released(live)
 }
 
 // leave remembers that live is not ours, and returns that outcome.
-func (a *around) leave(live client.Object) layer.Outcome { return withdraw.Of(a.applier).Leave(live) }
+func (l *layers) leave(live client.Object) layer.Outcome { return withdraw.Of(l.applier).Leave(live) }
 
 // giveUp removes what we have applied to live, and leaves it.
-func (a *around) giveUp(ctx context.Context, live client.Object) (layer.Outcome, error) {
-	return withdraw.Of(a.applier).Release(ctx, live)
+func (l *layers) giveUp(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	return withdraw.Of(l.applier).Release(ctx, live)
 }
 
 // isAdoptedBesideController reports whether live, which is not ours, was adopted beside its controller.
-func (a *around) isAdoptedBesideController(live client.Object) bool {
-	return withdraw.Of(a.applier).IsAdoptedBesideController(live)
+func (l *layers) isAdoptedBesideController(live client.Object) bool {
+	return withdraw.Of(l.applier).IsAdoptedBesideController(live)
 }
 
 // giveUpFields removes what we have applied to live, which is being deleted: with our finalizers, it would never go.
-func (a *around) giveUpFields(ctx context.Context, live client.Object) (layer.Outcome, error) {
-	w := withdraw.Of(a.applier)
+func (l *layers) giveUpFields(ctx context.Context, live client.Object) (layer.Outcome, error) {
+	w := withdraw.Of(l.applier)
 	before, after, err := w.Fields(ctx, live)
 	if err != nil {
 		return layer.Outcome{}, err

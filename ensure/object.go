@@ -3,7 +3,6 @@ package ensure
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/ensure/internal/fault"
@@ -57,8 +56,7 @@ type pass struct {
 
 	server  server.Session // sends the requests
 	applier server.Applier // sends desired
-	layers  around
-	isOurs  bool // the live object may be written without ensure.Adopt
+	layers  layers
 }
 
 // ensure creates or updates the child to match desired. It is called once for each pass.
@@ -85,8 +83,8 @@ func (p *pass) readAndReconcile(ctx context.Context) (layer.Outcome, error) {
 		return found, err
 	}
 	// Somebody changed the object after the read: read once more, from the API server.
-	isDoubtful := live == nil && (p.server.IsMissingFromCache || p.layers.hasFailed())
-	p.server.IsMissingFromCache = p.server.IsMissingFromCache || live == nil
+	isDoubtful := live == nil && (p.server.IsCacheBehind || p.layers.hasFailed())
+	p.server.IsCacheBehind = p.server.IsCacheBehind || live == nil
 	current, readErr := p.server.ReadServer(ctx)
 	switch {
 	case readErr != nil:
@@ -113,7 +111,7 @@ func (p *pass) reconcileLive(ctx context.Context, live client.Object) (layer.Out
 			return p.write(ctx, nil, layer.Missing)
 		case toWrite:
 			p.server.Memory.ForgetHidden(p.child.ID()) // the write may bring the child back into the cache
-			return p.write(ctx, whole, p.causeToWrite(whole))
+			return p.write(ctx, whole, p.causeToWrite(whole, known.isOurs))
 		case toRest:
 			return p.layers.rest(layer.Outcome{Live: live, Operation: layer.Unchanged})
 		case toAwaitCache:
@@ -154,11 +152,12 @@ func (p *pass) findProvenance(ctx context.Context, live client.Object, known *si
 	if err != nil {
 		return nil, err
 	}
-	known.knowsProvenance, known.isOurs = true, claim.ours || p.options.adopt && mayAdopt(&p.child, live)
-	if !known.isOurs {
+	mayAdopt := p.options.adopt && (p.child.Controller == nil || !p.child.IsControlledByOther(live)) // the server refuses a second controller
+	known.knowsProvenance, known.isOurs, known.mayWrite = true, claim.ours, claim.ours || mayAdopt
+	if !known.mayWrite {
 		return claim.live, nil
 	}
-	p.isOurs, p.applier.IsAdopted = claim.ours, claim.adopted
+	p.applier.IsAdopted = claim.adopted
 	known.isHidden, known.isStale = p.noteHidden(live), p.server.IsStale(live, p.ensurer.clock.Now())
 	return claim.live, nil
 }
@@ -170,7 +169,7 @@ func (p *pass) leaveUnchanged(live client.Object) (layer.Outcome, error) {
 	if digest, _ := p.child.Operator.Find(live); digest != "" && isHidden {
 		return layer.Outcome{}, p.child.Subject.Fail(ErrHidden, "ensure", whyHidden)
 	}
-	if controller := metav1.GetControllerOfNoCopy(live); controller != nil && !p.child.IsWanted(controller) {
+	if p.child.IsControlledByOther(live) {
 		return layer.Outcome{}, foreignError(&p.child, live)
 	}
 	return p.layers.rest(layer.Outcome{Live: live, Operation: layer.Unchanged})

@@ -87,6 +87,7 @@ type narrowed struct {
 // that each pass at rest would allocate it.
 func resolve[T any](opts []T) options {
 	var o options
+	o.propagation = metav1.DeletePropagationBackground
 	for _, opt := range opts {
 		switch opt := any(opt).(type) {
 		case ChildOption:
@@ -382,7 +383,7 @@ func OverwriteData() ChildOption {
 }
 
 func (o *options) changesOwnership() bool {
-	return len(o.migrateFrom)+len(o.release)+len(o.once)+len(o.retire) > 0 || o.overwriteData
+	return len(o.migrateFrom)+len(o.release)+len(o.once)+len(o.retire) > 0
 }
 
 // forChild returns the options for one child of a Set.
@@ -424,7 +425,7 @@ func (o *options) handover() string {
 // check refuses options that contradict each other, and values that no option has.
 func (o *options) check(s *fault.Subject) error {
 	switch {
-	case o.ifMissing && (o.ifExists || o.adopt || o.recreate != "" || o.changesOwnership()):
+	case o.ifMissing && (o.ifExists || o.adopt || o.recreate != "" || o.overwriteData || o.changesOwnership()):
 		return s.Refuse("", "ensure.IfMissing does not change an existing object: "+
 			"combine it with ensure.ControlledBy and ensure.DryRun only")
 	case o.recreate != "" && o.recreate != metav1.DeletePropagationBackground && o.recreate != metav1.DeletePropagationOrphan:

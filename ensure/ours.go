@@ -32,7 +32,7 @@ func (p *pass) provenanceOf(ctx context.Context, live client.Object) (provenance
 	controller := metav1.GetControllerOfNoCopy(live)
 	digest, adopted := p.child.Operator.Find(live)
 	switch {
-	case controller != nil && !p.child.IsWanted(controller):
+	case p.child.IsControlledByOther(live):
 		return provenance{adopted: digest == "" || adopted, live: live}, nil
 	case digest != "":
 		return provenance{ours: true, adopted: adopted, live: live}, nil
@@ -48,13 +48,6 @@ func (p *pass) provenanceOf(ctx context.Context, live client.Object) (provenance
 	}
 	appliers, hasUpdater := writersOf(&p.child, live, controller)
 	return provenance{ours: len(appliers) == 0, adopted: adopted || len(appliers) > 0 || !hasUpdater, live: live}, nil
-}
-
-// mayAdopt reports whether a foreign object may be taken over.
-func mayAdopt(c *layer.Child, live client.Object) bool {
-	// Two controllers are refused by the server.
-	controller := metav1.GetControllerOfNoCopy(live)
-	return c.Controller == nil || controller == nil || c.IsWanted(controller)
 }
 
 // foreignError returns the error for an object of somebody else. The doc of ErrForeign names the options

@@ -150,7 +150,6 @@ func (s *set) removeRest(ctx context.Context) ([]Result[client.Object], error) {
 
 // newRemovalOf returns the removal of objects of a kind that the owner may control. It has no name.
 func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) {
-	o.propagation = cmp.Or(o.propagation, metav1.DeletePropagationBackground)
 	if object.IsNil(like) {
 		return nil, refuseCall("ensure.Prune needs an object of each kind, such as &corev1.ConfigMap{}")
 	}
@@ -178,7 +177,7 @@ func (r *removal) named(live client.Object) *removal {
 	named := &pass{ensurer: r.pass.ensurer, options: r.pass.options, child: r.pass.child}
 	named.child.Subject.Key = client.ObjectKeyFromObject(live)
 	named.connect(layer.Prune)
-	named.server.LastRead, named.server.IsMissingFromCache = live, isUnlisted(live)
+	named.server.LastRead, named.server.IsCacheBehind = live, isUnlisted(live)
 	named.layers.begin(live)
 	return &removal{named}
 }
@@ -258,21 +257,14 @@ func (r *removal) isMember(live client.Object) bool {
 	return digest != "" && mayGo
 }
 
-// removeMember deletes live, unless live is no member any more: then the outcome is Unchanged.
+// removeMember deletes live, unless live is no member any more: then the outcome is Unchanged. Without managed fields, a copied
+// digest looks like ours, so the API server is asked.
 func (r *removal) removeMember(ctx context.Context, live client.Object) (layer.Outcome, error) {
-	if live.GetDeletionTimestamp() != nil {
-		return r.dropFinalizers(ctx, live)
+	cached := live
+	if live.GetDeletionTimestamp() == nil && !managedfields.HasAny(live) {
+		cached = nil
 	}
-	if managedfields.HasAny(live) {
-		found, err := r.discard(ctx, live)
-		if err == nil || !fault.IsRace(err) {
-			return found, err
-		}
-		r.pass.server.IsMissingFromCache = true
-	}
-	// The cached copy is outdated, or has no managed fields, without which a copied digest looks like
-	// ours. So the API server is asked.
-	return r.removeFromServer(ctx, func(live client.Object) (layer.Outcome, error) {
+	return r.removeLatest(ctx, cached, func(live client.Object) (layer.Outcome, error) {
 		switch {
 		case live == nil:
 			return layer.Outcome{Operation: layer.Gone}, nil
@@ -298,7 +290,7 @@ func (r *removal) discard(ctx context.Context, live client.Object) (layer.Outcom
 // older one, which may want other children.
 func (r *removal) checkOwnerIsCurrent(ctx context.Context) error {
 	switch current, end, err := r.pass.server.ReadOwner(ctx); {
-	case fault.IsKnown(err):
+	case fault.IsFault(err):
 		return err
 	case err != nil:
 		failed := r.pass.child.Subject.Request("prune", err)

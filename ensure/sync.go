@@ -33,7 +33,7 @@ func (p *pass) read(ctx context.Context) (client.Object, error) {
 // noteHidden notes that the API server has live, if the cache does not show it, and reports whether that has been so for
 // long: drift would go unnoticed, and each pass would cost two requests.
 func (p *pass) noteHidden(live client.Object) bool {
-	if !p.server.IsMissingFromCache {
+	if !p.server.IsCacheBehind {
 		return false
 	}
 	now := p.ensurer.clock.Now()
@@ -62,7 +62,7 @@ func (p *pass) confirm(live client.Object) {
 		Handover: p.layers.handoverIn(live),
 		Adopted:  p.applier.IsAdopted,
 		At:       p.ensurer.clock.Now(),
-		Shown:    !p.server.IsMissingFromCache && live.GetUID() == p.server.Known.UID && p.server.Known.Shown,
+		Shown:    !p.server.IsCacheBehind && live.GetUID() == p.server.Known.UID && p.server.Known.Shown,
 	})
 }
 
@@ -100,7 +100,7 @@ func ownsOtherFields(c *layer.Child, live client.Object, known memory.Record) bo
 }
 
 // causeToWrite returns why an object that is not in sync will be written.
-func (p *pass) causeToWrite(live client.Object) layer.Cause {
+func (p *pass) causeToWrite(live client.Object, isOurs bool) layer.Cause {
 	stored, _ := p.child.Operator.Stored(live)
 	known, remembered := p.server.Record(live)
 	switch {
@@ -110,7 +110,7 @@ func (p *pass) causeToWrite(live client.Object) layer.Cause {
 		return layer.DesiredChanged
 	case stored != "":
 		return layer.Drifted
-	case !p.isOurs:
+	case !isOurs:
 		return layer.Adopted
 	case managedfields.HasAny(live) && p.child.Operator.Applied(live) == nil:
 		return layer.DesiredChanged // an earlier version of the operator wrote live by an update
@@ -141,7 +141,7 @@ func (p *pass) compare(live, whole client.Object) bool {
 	if known, ok := p.server.Record(live); ok {
 		return p.compareWithAnswer(live, known)
 	}
-	if stored, _ := p.child.Operator.Stored(live); stored != p.child.Digest || p.child.Operator.HasNote(live) {
+	if stored, _ := p.child.Operator.Stored(live); stored != p.child.Digest {
 		return false
 	}
 	isTouched := p.child.Kind.IsReset(live) || p.child.Operator.IsTouched(live)

@@ -83,7 +83,7 @@ func (p *pass) checkOwnerIsThere(ctx context.Context, operation string) error {
 		return nil
 	}
 	switch _, end, err := p.server.ReadOwner(ctx); {
-	case fault.IsKnown(err):
+	case fault.IsFault(err):
 		return err
 	case end != "":
 		return p.child.Subject.Fail(ErrOwnerTerminating, operation, ownerName(p.child.Owner)+" "+end)

@@ -94,26 +94,17 @@ func (c *contest) meet(digest string, now time.Time) {
 // rest ends the wait. The contest goes on with the next loss.
 func (c *contest) rest() { c.rests, c.isDisputed = true, false }
 
-// note notes that a call has written.
-func (c *contest) note(call Call) { c.digest, c.wrote, c.isDisputed = call.Digest, call.Now, false }
-
-// revert counts a write that reverted changes of a rival. Passes that run at the same time may get one answer, which counts once.
-func (c *contest) revert(call Call, write Write) {
-	if write.Version == "" || write.Version != c.version {
-		c.lose(loss{at: call.Now, digest: call.Digest, rival: write.Rival, paths: write.Paths}, write.Rival)
+// note notes a write. One that passes at the same time got an answer about counts once.
+func (c *contest) note(call Call, write Write) {
+	switch {
+	case !write.IsState && (write.Version == "" || write.Version != c.version):
+		c.lose(loss{at: call.Now, digest: call.Digest, rival: write.Rival, paths: write.Paths}, "")
+	case write.IsState && c.digest == call.Digest && !c.wrote.IsZero():
+		return
+	case write.IsState && c.isDisputed:
+		c.lose(loss{at: call.Now, digest: c.digest, isState: true, rival: AnotherCaller, paths: write.Paths}, write.Rival)
 	}
-	c.version = write.Version
-	c.note(call)
-}
-
-// supersede counts a write that replaced another desired state, if that one did not stand.
-func (c *contest) supersede(call Call, paths []string, fieldOwner string) {
-	if c.isDisputed {
-		c.lose(loss{at: call.Now, digest: c.digest, isState: true, rival: AnotherCaller, paths: paths}, fieldOwner)
-	}
-	if c.wrote.IsZero() || c.digest != call.Digest { // else another pass has counted it
-		c.note(call)
-	}
+	c.version, c.digest, c.wrote, c.isDisputed = write.Version, call.Digest, call.Now, false
 }
 
 // lose counts a loss. One too many begins the contest, and each one after that doubles the wait. many is the rival if that
@@ -127,7 +118,7 @@ func (c *contest) lose(lost loss, many string) {
 			return
 		}
 		c.betweenCallers, c.wait, c.paths, c.rival = lost.isState, 0, nil, rivalOf(alike)
-		if countStates(alike) > fewStates {
+		if lost.isState && countStates(alike) > fewStates {
 			c.rival = many
 		}
 	}
@@ -162,11 +153,4 @@ func countStates(losses []loss) int {
 		digests[lost.digest] = true
 	}
 	return len(digests)
-}
-
-// hasWritten reports whether digest is that of the latest desired state, or of one that was lost. For Absent, only the latest
-// one counts: another program may have deleted the child since.
-func (c *contest) hasWritten(digest string) bool {
-	isLost := slices.ContainsFunc(c.losses, func(l loss) bool { return l.digest == digest })
-	return digest == c.digest || digest != Absent && isLost
 }

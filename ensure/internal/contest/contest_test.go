@@ -58,13 +58,13 @@ func reverts(rival string, paths ...string) step {
 	return func(s *scene) {
 		s.answers++
 		write := contest.Write{Paths: paths, Version: strconv.Itoa(s.answers), Rival: rival}
-		s.verdict = s.table.Reverted(s.call, write)
+		s.verdict = s.table.Count(s.call, write)
 	}
 }
 
 // recreates is a write that creates the child after somebody deleted it.
 func recreates(s *scene) {
-	s.verdict = s.table.Reverted(s.call, contest.Write{Paths: []string{contest.Deletion}})
+	s.verdict = s.table.Count(s.call, contest.Write{Paths: []string{contest.Deletion}})
 }
 
 // sameAnswer is the last write as another pass has seen it.
@@ -75,7 +75,9 @@ func sameAnswer(s *scene) {
 
 // supersedes is a write of the desired state that the call wants, in place of another one.
 func supersedes(paths ...string) step {
-	return func(s *scene) { s.verdict = s.table.Superseded(s.call, paths, fieldOwner) }
+	return func(s *scene) {
+		s.verdict = s.table.Count(s.call, contest.Write{IsState: true, Paths: paths, Rival: fieldOwner})
+	}
 }
 
 // tries is a call that is about to write.

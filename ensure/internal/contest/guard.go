@@ -79,7 +79,7 @@ func (g *Guard) Wrote(live client.Object, found layer.Outcome) (layer.Outcome, e
 	if live != nil {
 		write.Version, write.Rival = found.Live.GetResourceVersion(), g.rivalIn(live, paths)
 	}
-	return found.Unless(g.errorOf(g.Table.Reverted(g.call(), write)))
+	return found.Unless(g.errorOf(g.Table.Count(g.call(), write)))
 }
 
 // Superseded returns the outcome of a write that changed the desired state of the child. One
@@ -89,8 +89,8 @@ func (g *Guard) Superseded(live client.Object, found layer.Outcome) (layer.Outco
 	if len(changes) == 0 && found.Operation == layer.Updated { // another pass got the same answer
 		changes = g.Child.Unsatisfied(live)
 	}
-	paths := g.Child.Operator.Digests.Without(layer.Paths(changes))
-	return found.Unless(g.errorOf(g.Table.Superseded(g.call(), paths, g.Child.Operator.FieldOwner)))
+	write := Write{IsState: true, Paths: g.Child.Operator.Digests.Without(layer.Paths(changes)), Rival: g.Child.Operator.FieldOwner}
+	return found.Unless(g.errorOf(g.Table.Count(g.call(), write)))
 }
 
 // errorOf returns the error of a verdict.

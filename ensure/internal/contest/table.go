@@ -10,6 +10,7 @@
 package contest
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -37,14 +38,18 @@ type Call struct {
 	Now    time.Time
 }
 
-// A Write is a write of a call that reverted changes of others.
+// A Write is a write of a call that reverted changes of others, or that put another desired state in place of one that this
+// process had written.
 type Write struct {
-	// Paths are the fields that the write set back, or Deletion.
+	IsState bool // it replaced another desired state
+	// Paths are the fields that the write set back, or Deletion. For a state, they are those that differed, none if an old copy
+	// was read that did not show them.
 	Paths []string
-	// Version is the resourceVersion of the answer, for an object that existed. Passes that run at
+	// Version is the resourceVersion of the answer about changes of others, for an object that existed. Passes that run at
 	// the same time may get one answer, which counts once.
 	Version string
-	// Rival is the field manager that had changed the fields; empty if not known.
+	// Rival is the field manager that had changed the fields; empty if not known. For a state, it is the rival if desired is
+	// not deterministic.
 	Rival string
 }
 
@@ -95,16 +100,21 @@ func (t *Table) Unchanged(call Call, isStale bool) Verdict {
 	})
 }
 
-// Reverted counts a write that reverted changes of others.
-func (t *Table) Reverted(call Call, write Write) Verdict {
-	return t.count(call, func(c *contest) { c.revert(call, write) })
-}
-
-// Superseded counts a write that put another desired state in place of one that this process had
-// written. paths are those that differed, none if an old copy was read that did not show them.
-// fieldOwner is the rival if desired is not deterministic.
-func (t *Table) Superseded(call Call, paths []string, fieldOwner string) Verdict {
-	return t.count(call, func(c *contest) { c.supersede(call, paths, fieldOwner) })
+// Count counts a write.
+func (t *Table) Count(call Call, write Write) Verdict {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.get(call)
+	if c == nil {
+		c = &contest{owner: call.Owner}
+		t.contests.Set(call.Child, c)
+	}
+	wasOn := c.isOn()
+	c.note(call, write)
+	if !c.isOn() {
+		return Verdict{}
+	}
+	return c.verdict(call, c.wait, !wasOn)
 }
 
 // HasWritten reports whether this process wrote the desired state with this digest to child lately,
@@ -113,7 +123,8 @@ func (t *Table) HasWritten(child memory.ChildKey, digest string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c, ok := t.contests.Get(child)
-	return ok && c.hasWritten(digest)
+	return ok && (digest == c.digest ||
+		digest != Absent && slices.ContainsFunc(c.losses, func(l loss) bool { return l.isState && l.digest == digest }))
 }
 
 // NeedsRival reports whether the next revert begins a contest whose rival is not known.
@@ -136,23 +147,6 @@ func (t *Table) during(call Call, judge func(*contest) Verdict) Verdict {
 		return judge(c)
 	}
 	return Verdict{}
-}
-
-// count returns the verdict on a write. add counts the write.
-func (t *Table) count(call Call, add func(*contest)) Verdict {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c := t.get(call)
-	if c == nil {
-		c = &contest{owner: call.Owner}
-		t.contests.Set(call.Child, c)
-	}
-	wasOn := c.isOn()
-	add(c)
-	if !c.isOn() {
-		return Verdict{}
-	}
-	return c.verdict(call, c.wait, !wasOn)
 }
 
 // get returns what counts for a child, nil if there is nothing, and notes that the call wants its desired state.

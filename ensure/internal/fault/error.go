@@ -109,8 +109,8 @@ func objectText(kind string, key types.NamespacedName) string {
 	return fmt.Sprintf("%s %q", kind, key.String())
 }
 
-// IsKnown reports whether err is an Error already, and not the failure of a request.
-func IsKnown(err error) bool {
+// IsFault reports whether err is an Error already, and not the failure of a request.
+func IsFault(err error) bool {
 	_, ok := errors.AsType[*Error](err)
 	return ok
 }

@@ -81,6 +81,12 @@ func (c *Child) IsWanted(controller *metav1.OwnerReference) bool {
 	return c.Controller != nil && SameOwner(*controller, *c.Controller)
 }
 
+// IsControlledByOther reports whether live has another controller than desired names.
+func (c *Child) IsControlledByOther(live client.Object) bool {
+	controller := metav1.GetControllerOfNoCopy(live)
+	return controller != nil && (c.Controller == nil || !SameOwner(*controller, *c.Controller))
+}
+
 // SameOwner compares by UID; the fake client gives none, so there names must do.
 func SameOwner(a, b metav1.OwnerReference) bool {
 	if a.UID != "" || b.UID != "" {

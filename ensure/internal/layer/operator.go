@@ -19,10 +19,6 @@ import (
 // prefix and 56 hex digits.
 const AdoptedMark = "adopt-"
 
-// noteMark begins a note about a repair, which earlier versions wrote behind the stored digest. The next
-// apply removes the note.
-const noteMark = " taken over for "
-
 // An Operator is who ensures children, and how its objects show that.
 type Operator struct {
 	FieldOwner string
@@ -69,12 +65,7 @@ func (o *Operator) Disown(
 
 // Stored returns the digest that live carries, and whether the child was adopted.
 func (o *Operator) Stored(live client.Object) (digest string, isAdopted bool) {
-	return parseStored(o.Store.Get(live))
-}
-
-// HasNote reports whether an earlier version wrote a note behind the digest of live.
-func (o *Operator) HasNote(live client.Object) bool {
-	return strings.Contains(o.Store.Get(live), noteMark)
+	return strings.CutPrefix(o.Store.Get(live), AdoptedMark)
 }
 
 // HasApplied reports whether the operator, now or by a former name, has applied fields of obj.
@@ -96,17 +87,11 @@ func (o *Operator) Find(live client.Object) (digest string, isAdopted bool) {
 	if value != "" && managedfields.HasAny(live) && !o.HasApplied(live) {
 		return "", true
 	}
-	return parseStored(value)
+	return strings.CutPrefix(value, AdoptedMark)
 }
 
 // Names returns the field owner and its former names.
 func (o *Operator) Names() []string { return slices.Concat([]string{o.FieldOwner}, o.Former) }
-
-// parseStored returns the digest in a stored value, and whether the child was adopted.
-func parseStored(stored string) (digest string, isAdopted bool) {
-	stored, _, _ = strings.Cut(stored, noteMark)
-	return strings.CutPrefix(stored, AdoptedMark)
-}
 
 // OwnsReference reports whether an entry of managed fields owns a field of an owner reference.
 func OwnsReference(entry *metav1.ManagedFieldsEntry, owner *metav1.OwnerReference) bool {

@@ -181,7 +181,7 @@ func (a *Applier) Elsewhere(ctx context.Context, live client.Object) (*unstructu
 	switch err := a.Server.TryApply(ctx, elsewhere); {
 	case err == nil:
 		return elsewhere, nil
-	case fault.IsKnown(err):
+	case fault.IsFault(err):
 		return nil, err
 	case !answer.IsFinal(err):
 		return nil, a.Server.Child.Subject.Request("repair", err)

@@ -45,7 +45,7 @@ func (s *Session) ReadMissing(ctx context.Context, now time.Time) (client.Object
 	if !isExpected && !s.Memory.IsHidden(s.Child.ID()) {
 		return nil, nil
 	}
-	s.IsMissingFromCache = true
+	s.IsCacheBehind = true
 	live, err := s.ReadServer(ctx)
 	if err == nil && live == nil {
 		s.Memory.ForgetHidden(s.Child.ID())
@@ -56,7 +56,7 @@ func (s *Session) ReadMissing(ctx context.Context, now time.Time) (client.Object
 // NoteShown remembers that the cache has shown live. If the cache shows the object no longer, the
 // object was deleted.
 func (s *Session) NoteShown(live client.Object) {
-	if known, ok := s.Record(live); ok && !known.Shown && !s.IsMissingFromCache {
+	if known, ok := s.Record(live); ok && !known.Shown && !s.IsCacheBehind {
 		s.Known.Shown = true
 		s.Memory.Confirm(s.Child.OwnedID(), s.Known)
 	}

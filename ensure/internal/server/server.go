@@ -44,7 +44,7 @@ type Session struct {
 	Requests int           // sent so far, cached reads excepted
 	LastRead client.Object // the object as it was read last, or nil
 
-	IsMissingFromCache bool // the cache did not show the object
+	IsCacheBehind bool // the cache does not show the object, or not as it is
 }
 
 // A Gate is asked before each read of the cache and each request, until one is sent. If it returns an error, that is not sent.
@@ -354,7 +354,7 @@ func (s *Session) Delete(ctx context.Context, live client.Object, policy metav1.
 	switch {
 	case s.Child.DryRun:
 		opts = append(opts, DryRun)
-	case s.IsMissingFromCache:
+	case s.IsCacheBehind:
 		opts = append(opts, consistency.Off)
 	}
 	if err := s.begin(); err != nil {
