@@ -12,7 +12,6 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/server"
-	"github.com/trueup-go/trueup/internal/jsonpatch"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/obstacle"
 	"github.com/trueup-go/trueup/internal/paths"
@@ -106,17 +105,13 @@ func dryRunConvertible(
 	return r.child.Typed(r.live), tried.After, err
 }
 
-// NoteRemoved adds the removed obstacles and their managers to changes. Without a Go type, changes name
-// items by their index, and the next item may have taken the place of a removed one.
+// NoteRemoved adds the removed obstacles and their managers to changes.
 func NoteRemoved(changes []layer.Change, removed []obstacle.Obstacle) []layer.Change {
 	for _, o := range removed {
 		text, noted := managedfields.Text(o.Path), false
 		steps := paths.Steps(text)
 		for i := range changes {
 			at := paths.Steps(changes[i].Path)
-			if pointerTo(at) == o.Pointer && !slices.Equal(at, steps) {
-				changes[i].Path, at = text, steps
-			}
 			if n := min(len(at), len(steps)); slices.Equal(at[:n], steps[:n]) {
 				changes[i].Manager, noted = appendManagers(changes[i].Manager, o.Managers), true
 			}
@@ -126,15 +121,6 @@ func NoteRemoved(changes []layer.Change, removed []obstacle.Obstacle) []layer.Ch
 		}
 	}
 	return changes
-}
-
-// pointerTo returns the JSON pointer that steps with indexes lead to.
-func pointerTo(steps []string) string {
-	pointer := ""
-	for _, step := range steps {
-		pointer = jsonpatch.Join(pointer, step)
-	}
-	return pointer
 }
 
 // appendManagers appends managers to a list with commas, each once.

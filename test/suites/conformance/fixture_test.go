@@ -37,10 +37,10 @@ const (
 )
 
 // testTimeout turns a hanging request into a failure that names the request. awaitLimit bounds waits
-// for events that usually take seconds.
+// for events that usually take seconds. What ends a CustomResourceDefinition in the API server backs off for minutes after errors.
 const (
-	testTimeout = 4 * time.Minute
-	awaitLimit  = 2 * time.Minute
+	testTimeout = 8 * time.Minute
+	awaitLimit  = 6 * time.Minute
 )
 
 // A fixture is one kind in its own namespace, with an operator that ensures an object of the kind and
