@@ -95,6 +95,7 @@ func (e *Ensurer) newRemoval(obj client.Object, o options) (*removal, error) {
 	} else if obj.GetResourceVersion() == "" { // else anybody may have set it
 		c.Controller = metav1.GetControllerOfNoCopy(obj)
 	}
+	p.options.propagation = cmp.Or(o.propagation, metav1.DeletePropagationBackground)
 	p.connect(layer.Absent)
 	return &removal{p}, err
 }

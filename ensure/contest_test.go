@@ -326,7 +326,8 @@ func TestAQuestionDoesNotProlongAContest(t *testing.T) {
 	require.Equal(t, []string{"apply"}, a.verbs(), "what was left to ask, and our last write has stood for long enough")
 }
 
-func TestAChangeOfDesiredEndsAContest(t *testing.T) {
+// A contest rests with another desired state, and goes on with the next revert.
+func TestAContestRestsWithAChangeOfDesired(t *testing.T) {
 	a := newArena(t, faithful)
 	a.begin(configMap(), a.paint)
 	a.paint()
@@ -335,8 +336,9 @@ func TestAChangeOfDesiredEndsAContest(t *testing.T) {
 	a.requireNone(red, ensure.Updated)
 	a.requireNone(red, ensure.Unchanged)
 	a.requireNone(configMap(), ensure.Updated)
+	a.take()
 	a.paint()
-	a.requireNone(configMap(), ensure.Updated)
+	a.requireContested(configMap(), 20*time.Second, "apply")
 }
 
 func TestNoLongerWantingTheChildEndsAContest(t *testing.T) {

@@ -7,6 +7,7 @@ const (
 	toRest           step = iota // The child is as desired.
 	toFindProvenance             // Find out whose the live object is.
 	toCompare                    // Find out whether the live object is as desired.
+	toProve                      // Read the managed fields, which tell whose the live object is.
 	toCreate                     // Create the child.
 	toWrite                      // Bring the live object to the desired state.
 	toSkip                       // The child does not exist and is not to be created.
@@ -27,6 +28,7 @@ type situation struct {
 	knowsProvenance bool // It is known whose the live object is.
 	isOurs          bool // The live object is ours.
 	mayWrite        bool // The live object is ours, or may be adopted.
+	isProven        bool // The managed fields show that, or our last write does, and not only a digest, which may be a copy.
 	isHidden        bool // The cache has not shown a child of ours for long.
 	isStale         bool // The live object is a copy from before our last write.
 
@@ -54,6 +56,8 @@ func decide(known situation) step {
 		return toAwaitCache
 	case !known.isCompared:
 		return toCompare
+	case !known.isInSync && !known.isProven:
+		return toProve
 	case !known.isInSync:
 		return toWrite
 	case known.isHidden:

@@ -18,7 +18,8 @@ func TestDecide(t *testing.T) {
 		return of
 	}
 	claimed := with(live, func(s *situation) { s.knowsProvenance, s.mayWrite = true, true })
-	compared := with(claimed, func(s *situation) { s.isCompared = true })
+	unproven := with(claimed, func(s *situation) { s.isCompared = true })
+	compared := with(unproven, func(s *situation) { s.isProven = true })
 	for name, tc := range map[string]struct {
 		reason string
 		known  situation
@@ -52,9 +53,10 @@ func TestDecide(t *testing.T) {
 		"a copy from before our last write": {
 			"differences are no drift", with(claimed, func(s *situation) { s.isStale = true }), toAwaitCache,
 		},
-		"a child of ours":           {"is it as desired?", claimed, toCompare},
-		"a child as desired":        {"no write that is not needed", with(compared, func(s *situation) { s.isInSync = true }), toRest},
-		"a child that is different": {"desired changed, or somebody changed the child", compared, toWrite},
+		"a child of ours":                             {"is it as desired?", claimed, toCompare},
+		"a child as desired":                          {"no write that is not needed", with(compared, func(s *situation) { s.isInSync = true }), toRest},
+		"a child that only a digest shows to be ours": {"the digest may be a copy", unproven, toProve},
+		"a child that is different":                   {"desired changed, or somebody changed the child", compared, toWrite},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/ensure/internal/server"
+	"github.com/trueup-go/trueup/internal/managedfields"
 )
 
 // Object creates or updates the object named by desired so that the live object matches
@@ -102,11 +103,12 @@ func (p *pass) reconcileLive(ctx context.Context, live client.Object) (layer.Out
 		var err error
 		switch decide(known) {
 		case toFindProvenance:
-			if whole, err = p.findProvenance(ctx, live, &known); err != nil {
-				return layer.Outcome{}, err
-			}
+			whole, err = p.findProvenance(ctx, whole, &known)
 		case toCompare:
 			known.isCompared, known.isInSync = true, p.compare(live, whole)
+		case toProve:
+			whole, err = p.server.Complete(ctx, whole)
+			known.knowsProvenance, known.isProven = false, true
 		case toCreate:
 			return p.write(ctx, nil, layer.Missing)
 		case toWrite:
@@ -126,6 +128,9 @@ func (p *pass) reconcileLive(ctx context.Context, live client.Object) (layer.Out
 			return layer.Outcome{}, p.child.Subject.Fail(ErrHidden, "ensure", whyHidden)
 		default: // toSkip
 			return layer.Outcome{Operation: layer.Gone}, nil
+		}
+		if err != nil {
+			return layer.Outcome{}, err
 		}
 	}
 }
@@ -158,6 +163,7 @@ func (p *pass) findProvenance(ctx context.Context, live client.Object, known *si
 		return claim.live, nil
 	}
 	p.applier.IsAdopted = claim.adopted
+	known.isProven = known.isProven || claim.live != live || managedfields.HasAny(live) || p.server.IsRemembered(live) || p.child.Kind.IsReset(live)
 	known.isHidden, known.isStale = p.noteHidden(live), p.server.IsStale(live, p.ensurer.clock.Now())
 	return claim.live, nil
 }

@@ -87,7 +87,6 @@ type narrowed struct {
 // that each pass at rest would allocate it.
 func resolve[T any](opts []T) options {
 	var o options
-	o.propagation = metav1.DeletePropagationBackground
 	for _, opt := range opts {
 		switch opt := any(opt).(type) {
 		case ChildOption:

@@ -23,22 +23,28 @@ type provenance struct {
 // provenanceOf finds out whose live is. An object that another owner controls is not ours. Another object is ours if one of
 // these is true; the first of them decides whether live is adopted:
 //
-//   - live has our digest, and nothing shows that the digest is a copy; see Operator.Find.
+//   - live has our digest, and the last answer of the API server was about live, or nothing shows that the digest is a copy;
+//     see Operator.Find.
 //   - The last answer of the API server was about live, which has lost its digest. For Absent, it counts as adopted.
 //   - We have applied fields of live: live counts as adopted.
 //   - The wanted owner controls live, and no other program applied that reference: live counts as adopted, unless an update set
 //     the reference. Then an earlier version of the operator created live. A copy of a child counts as adopted.
 func (p *pass) provenanceOf(ctx context.Context, live client.Object) (provenance, error) {
-	controller := metav1.GetControllerOfNoCopy(live)
+	isOthers := p.child.IsControlledByOther(live)
+	known, isRemembered := p.server.Record(live)
+	if stored, adopted := p.child.Operator.Stored(live); isRemembered && !isOthers && stored == known.Digest {
+		return provenance{ours: true, adopted: adopted, live: live}, nil
+	}
 	digest, adopted := p.child.Operator.Find(live)
 	switch {
-	case p.child.IsControlledByOther(live):
+	case isOthers:
 		return provenance{adopted: digest == "" || adopted, live: live}, nil
 	case digest != "":
 		return provenance{ours: true, adopted: adopted, live: live}, nil
-	case p.server.IsRemembered(live):
-		return provenance{ours: true, adopted: p.server.Known.Adopted || p.child.Call == layer.Absent, live: live}, nil
+	case isRemembered:
+		return provenance{ours: true, adopted: known.Adopted || p.child.Call == layer.Absent, live: live}, nil
 	}
+	controller := metav1.GetControllerOfNoCopy(live)
 	live, err := p.server.Complete(ctx, live)
 	if err != nil {
 		return provenance{}, err

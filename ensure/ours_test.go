@@ -52,14 +52,14 @@ func TestObjectWritesWhatIsOurs(t *testing.T) {
 			[]string{"get", "apply"},
 		},
 		"carries our digest": {
-			"nobody else has the key",
+			"the server is asked whether we applied it, or somebody copied it",
 			appliedEarlier, withoutManagedFields, shop(),
-			[]string{"get", "apply"},
+			[]string{"get", "get", "apply"},
 		},
 		"carries our digest, no owner wanted": {
-			"nobody else has the key",
+			"the server is asked whether we applied it, or somebody copied it",
 			appliedEarlier, withoutManagedFields, nil,
-			[]string{"apply"},
+			[]string{"get", "apply"},
 		},
 		"applied by us": {
 			"the server noted it",

@@ -168,6 +168,7 @@ func (e *Ensurer) newRemovalOf(like client.Object, o options) (*removal, error) 
 		return nil, err
 	}
 	err = p.stampOwner()
+	p.options.propagation = cmp.Or(o.propagation, metav1.DeletePropagationBackground)
 	p.connect(layer.Prune)
 	return r, err
 }

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/trueup-go/trueup/ensure/internal/fault"
 	"github.com/trueup-go/trueup/ensure/internal/layer"
 	"github.com/trueup-go/trueup/status/readiness"
 )
@@ -45,7 +44,8 @@ func Set(ctx context.Context, e *Ensurer, owner client.Object, children []client
 	if err != nil {
 		return results, err
 	}
-	if s.prunesWhenReady && results.Readiness(nil).State != readiness.Ready {
+	isGone := func(child Result[client.Object]) bool { return child.Operation == Gone }
+	if s.prunesWhenReady && (results.Readiness(nil).State != readiness.Ready || slices.ContainsFunc(results.Children, isGone)) {
 		return results, nil
 	}
 	results.Pruned, err = s.removeRest(ctx)
@@ -65,7 +65,7 @@ func OnlyFor(child client.Object, opts ...ChildOption) SetOption {
 // succeeded. Nothing is pruned while a child fails.
 //
 // Set still stops if the next child would fail alike: if the owner is being deleted (ErrOwnerTerminating),
-// if a namespace is (ErrTerminating), or if ctx is done.
+// or if ctx is done.
 //
 // With ContinueOnError, no child may rely on those before it. Put first whatever the others use, so that
 // they find it in the usual case. If a child must not exist without another, such as a Job without the
@@ -267,7 +267,7 @@ func (s *set) ensure(ctx context.Context, results []Result[client.Object]) ([]de
 		}
 		details[i].err = err
 		errs = append(errs, err)
-		if ctx.Err() != nil || errors.Is(err, ErrOwnerTerminating) || fault.IsNamespaceTerminating(err) {
+		if ctx.Err() != nil || errors.Is(err, ErrOwnerTerminating) {
 			break
 		}
 	}

@@ -139,9 +139,6 @@ func TestSetStopsDespiteContinueOnError(t *testing.T) {
 		before func(s *apiServer)
 		class  error
 	}{
-		"the namespace is being deleted": {
-			status(403, metav1.StatusReasonForbidden, cause("NamespaceTerminating", "metadata.namespace")), nil, ensure.ErrTerminating,
-		},
 		"the context is done": {context.Canceled, func(*apiServer) { cancel() }, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -65,30 +65,28 @@ type loss struct {
 
 func (c *contest) isOn() bool { return c.wait > 0 && !c.rests }
 
-// isOver reports whether nothing counts any longer for a call.
-func (c *contest) isOver(call Call) bool {
-	switch {
-	case call.Owner.isAfter(c.owner):
-		return true
-	case c.wait == 0:
-		return call.Now.Sub(c.wrote) >= window
+// isOver reports whether nothing counts any longer.
+func (c *contest) isOver(now time.Time) bool {
+	if c.wait == 0 {
+		return now.Sub(c.wrote) >= window
 	}
-	return call.Now.Sub(c.tried) >= longest
+	return now.Sub(c.tried) >= longest
 }
 
-// meet notes that a call wants a desired state. What others did to another one does not count for it.
-func (c *contest) meet(digest string, now time.Time) {
-	if digest == c.digest {
+// meet notes that a call wants a desired state. What happened to another one, or for another generation of the owner, does not
+// count for it.
+func (c *contest) meet(call Call) {
+	if call.Owner.isAfter(c.owner) {
+		c.owner, c.losses, c.wrote, c.isDisputed, c.rests = call.Owner, nil, time.Time{}, false, true
+	}
+	if call.Digest == c.digest {
 		return
 	}
 	c.losses = slices.DeleteFunc(c.losses, func(l loss) bool { return !l.isState })
-	if !c.betweenCallers {
-		c.wait = 0
-	}
-	if now.Sub(c.wrote) < shortLived {
+	if call.Now.Sub(c.wrote) < shortLived {
 		c.isDisputed = true
 	}
-	c.rests = c.rests || !c.isDisputed
+	c.rests = c.rests || !c.isDisputed || !c.betweenCallers
 }
 
 // rest ends the wait. The contest goes on with the next loss.
@@ -100,7 +98,10 @@ func (c *contest) note(call Call, write Write) {
 	case !write.IsState && (write.Version == "" || write.Version != c.version):
 		c.lose(loss{at: call.Now, digest: call.Digest, rival: write.Rival, paths: write.Paths}, "")
 	case write.IsState && c.digest == call.Digest && !c.wrote.IsZero():
-		return
+		if call.Digest != Absent {
+			return
+		}
+		c.lose(loss{at: call.Now, paths: []string{Deletion}}, "") // others have made the child since
 	case write.IsState && c.isDisputed:
 		c.lose(loss{at: call.Now, digest: c.digest, isState: true, rival: AnotherCaller, paths: write.Paths}, write.Rival)
 	}
@@ -117,7 +118,7 @@ func (c *contest) lose(lost loss, many string) {
 		if lost.isState && len(alike)+1 < maxStates || !lost.isState && len(alike) < maxReverts {
 			return
 		}
-		c.betweenCallers, c.wait, c.paths, c.rival = lost.isState, 0, nil, rivalOf(alike)
+		c.betweenCallers, c.paths, c.rival = lost.isState, nil, rivalOf(alike)
 		if lost.isState && countStates(alike) > fewStates {
 			c.rival = many
 		}

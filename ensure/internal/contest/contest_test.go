@@ -239,6 +239,15 @@ func TestVerdicts(t *testing.T) {
 		"another desired state": {
 			"it may be what the rival wants", []step{contend, wants("red"), tries}, none,
 		},
+		"a revert of another desired state": {
+			"the rival is the same", []step{contend, takes("red"), revert}, begun(contested(20 * time.Second)),
+		},
+		"a revert for the next generation of the owner": {
+			"the rival is the same", []step{generation(1), contend, generation(2), revert}, begun(contested(20 * time.Second)),
+		},
+		"five deletions of what others create": {
+			"they create it again", []step{times(6, removes)}, begun(over("delete", by("", contested(10*time.Second)))),
+		},
 		"reverts for different generations of the owner": {
 			"its user may have ended it", []step{times(4, generation(1), revert), generation(2), revert}, none,
 		},
@@ -357,7 +366,7 @@ func TestVerdicts(t *testing.T) {
 		"the fifth revert by others, after a kept state": {
 			"that is a contest of its own",
 			[]step{alternate, wait(20 * time.Second), findsUnchanged, times(5, reverts("helm", "data[shape]"))},
-			begun(over("apply", by("helm", contested(10*time.Second)), "data[shape]")),
+			begun(over("apply", by("helm", contested(20*time.Second)), "data[shape]")),
 		},
 		"a revert by others between a kept state and one that is replaced at once": {
 			"the contest goes on",
@@ -436,6 +445,11 @@ func TestTexts(t *testing.T) {
 			[]step{times(5, recreates)},
 			"an unknown field manager deletes it again and again: stop it, or stop ensuring this object; " +
 				"it is created again at growing intervals only, until a write has lasted for a while",
+		},
+		"a creation": {
+			[]step{times(6, removes)},
+			"an unknown field manager creates it again and again: stop it, or stop removing this object; " +
+				"it is deleted again at growing intervals only, until a write has lasted for a while",
 		},
 		"another caller": {
 			[]step{alternate}, "another caller in this process writes other values to data[color]" + twoCallers,

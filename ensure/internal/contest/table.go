@@ -3,10 +3,12 @@
 // lost writes, and derives a verdict: it sends no request and reads no clock. A Guard asks the Table on behalf of a call.
 //
 // A write is lost if others revert it, or if a call of this process wants another desired state before it stood for five
-// seconds. Within two minutes, the fifth revert of one desired state begins a contest, and so does the twentieth state if those before were lost.
+// seconds. Within two minutes, the fifth revert of one desired state begins a contest, and so does the twentieth state if those
+// before were lost.
 // Nothing is written for ten seconds then. After that, each loss doubles the wait, up to five minutes. A contest rests once a
-// write stood for twice the wait, or a state for five seconds before a call wanted another one, and goes on with the next loss.
-// It ends with the owner's next generation, ten minutes after the last try, and with another desired state if it is with others.
+// write stood for twice the wait, with the owner's next generation, and with another desired state: in a contest between callers,
+// which is about that, if the last one stood for five seconds. It goes on with the next loss, and ends ten minutes after the last
+// try.
 package contest
 
 import (
@@ -156,10 +158,10 @@ func (t *Table) get(call Call) *contest {
 	switch {
 	case !ok:
 		return nil
-	case c.isOver(call):
+	case c.isOver(call.Now):
 		t.contests.Remove(call.Child)
 		return nil
 	}
-	c.meet(call.Digest, call.Now)
+	c.meet(call)
 	return c
 }

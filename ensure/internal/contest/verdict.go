@@ -28,7 +28,7 @@ func (c *contest) verdict(call Call, wait time.Duration, begins bool) Verdict {
 		Paths:          slices.DeleteFunc(slices.Clone(c.paths), func(path string) bool { return path == Deletion }),
 	}
 	switch {
-	case c.betweenCallers && call.Digest == Absent:
+	case call.Digest == Absent:
 		v.Operation = "delete"
 	case len(v.Paths) == 0:
 		v.Operation = "create"
@@ -49,6 +49,9 @@ func (v Verdict) Text(fieldOwner string, formerManagers []string) string {
 	does, redo := "reverts "+strings.Join(v.Paths, ", "), "written again"
 	remedy := "stop one of the two"
 	switch {
+	case v.Operation == "delete":
+		does, redo = "creates it", "deleted again"
+		remedy = "stop it, or stop removing this object"
 	case v.Operation == "create":
 		does, redo = "deletes it", "created again"
 		remedy = "stop it, or stop ensuring this object"

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/trueup-go/trueup/hash"
+	"github.com/trueup-go/trueup/internal/delta"
 	"github.com/trueup-go/trueup/internal/managedfields"
 	"github.com/trueup-go/trueup/internal/migrate"
 )
@@ -68,10 +69,28 @@ func (o *Operator) Stored(live client.Object) (digest string, isAdopted bool) {
 	return strings.CutPrefix(o.Store.Get(live), AdoptedMark)
 }
 
-// HasApplied reports whether the operator, now or by a former name, has applied fields of obj.
-func (o *Operator) HasApplied(obj metav1.Object) bool {
-	hasApplied := func(name string) bool { return managedfields.Applied(obj, name) != nil }
+// HasApplied reports whether the operator, now or by a former name, has applied fields that obj has. Whoever creates a copy of an
+// object owns the fields that the copy has, and an Apply entry in it keeps those that it lacks.
+func (o *Operator) HasApplied(obj client.Object) bool {
+	hasApplied := func(name string) bool {
+		entry := managedfields.Applied(obj, name)
+		return entry != nil && o.ownsPart(entry, obj)
+	}
 	return hasApplied(o.FieldOwner) || slices.ContainsFunc(o.Former, hasApplied)
+}
+
+// ownsPart reports whether an entry of managed fields owns a field that obj has, such as the digest.
+func (o *Operator) ownsPart(entry *metav1.ManagedFieldsEntry, obj client.Object) bool {
+	own := managedfields.OwnedBy(entry)
+	for _, item := range o.Digests {
+		if item.In(obj) && own.OwnsAt([]string{"metadata", item.Member, item.Key}) {
+			return true
+		}
+	}
+	values, err := delta.Values(obj)
+	return err == nil && slices.ContainsFunc(own.Without(managedfields.Owned{}), func(path fieldpath.Path) bool {
+		return values(managedfields.Steps(path)) != nil
+	})
 }
 
 // Find returns the digest that shows live to be ours, and whether live was adopted. The digest may be in an annotation of a
