@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/trueup-go/trueup/ensure"
+	"github.com/trueup-go/trueup/test/harness/cluster"
 	"github.com/trueup-go/trueup/test/suites/ensure/program"
 )
 
@@ -255,4 +257,32 @@ func TestContestOverDeletion(t *testing.T) {
 	require.Equal(t, 1, o.writes(since))
 	o.advanceClock(2 * hold)
 	o.awaitSuccess()
+}
+
+// TestContestOverCreation: another part of the operator creates for the owner what Absent deletes.
+func TestContestOverCreation(t *testing.T) {
+	namespace := shared.Namespace(t)
+	name := "removing-operator-" + namespace
+	c, creator := program.Client(t, shared, name), program.Client(t, shared, "creator")
+	owner := web(namespace, new(int32(0)))
+	require.NoError(t, creator.Create(t.Context(), owner))
+	e := ensure.New(c, c, fieldOwner)
+	since := shared.Mark()
+	var err error
+	for deletions := 1; err == nil; deletions++ {
+		require.LessOrEqual(t, deletions, 6)
+		child := settings(namespace)
+		require.NoError(t, controllerutil.SetControllerReference(owner, child, creator.Scheme()))
+		require.NoError(t, creator.Create(t.Context(), child))
+		_, err = ensure.Absent(t.Context(), e, settings(namespace), ensure.ControlledBy(owner))
+	}
+	require.ErrorIs(t, err, ensure.ErrContested)
+	require.ErrorContains(t, err, "creates it again and again")
+	t.Logf("what it says: %v", err)
+	require.NoError(t, creator.Create(t.Context(), settings(namespace)))
+	_, err = ensure.Absent(t.Context(), e, settings(namespace), ensure.ControlledBy(owner))
+	require.NoError(t, err, "that one is somebody else's")
+	writes, err := shared.Requests(since, cluster.ByUserAgent(name), cluster.Writes)
+	require.NoError(t, err)
+	require.Len(t, writes, 6)
 }
