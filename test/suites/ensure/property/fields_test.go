@@ -83,7 +83,7 @@ func lookup(tree any, path fieldpath.Path) (any, bool) {
 }
 
 // keyDefaults are the defaults of members of keys.
-var keyDefaults = map[string]any{"protocol": "TCP", "layer": "L4"}
+var keyDefaults = map[string]any{"protocol": "TCP"}
 
 // find returns the index of an item, whose key may lack members that have defaults.
 func find(items []any, element fieldpath.PathElement) int {

@@ -87,7 +87,7 @@ func custom() []kindCase {
 		},
 		{
 			name:  "Gadget",
-			first: `{apiVersion: property.example.com/v1, kind: Gadget, spec: {mode: {fast: {speed: 3}}, doors: [{port: 80, name: web}], limits: {max: 20}}}`,
+			first: `{apiVersion: property.example.com/v1, kind: Gadget, spec: {mode: {fast: {speed: 3}}, doors: [{port: 80, layer: L4, name: web}], limits: {max: 20}}}`,
 			additions: [][]place{
 				{"spec.doors[port=90,layer=L4].name=theirs"},
 				{"spec.doors[port=80,layer=L7].name=paths"},
@@ -102,7 +102,7 @@ func custom() []kindCase {
 				{name: "oneOf", theirs: []place{"-spec.mode.fast", "spec.mode.slow.pace=2"}, loses: []string{"spec.mode.slow"}},
 				{name: "bounds", theirs: []place{"spec.limits.min=10"}, ours: []place{"spec.limits.max=5"}, loses: []string{"spec.limits.min"}, unlessApplied: true},
 				{
-					name: "a door's name", theirs: []place{"spec.doors[port=81,layer=L4].name=side"}, ours: []place{"spec.doors[port=82].name=side"},
+					name: "a door's name", theirs: []place{"spec.doors[port=81,layer=L4].name=side"}, ours: []place{"spec.doors[port=82,layer=L4].name=side"},
 					loses: []string{"spec.doors[layer=L4,port=81]"}, unlessApplied: true,
 				},
 				{
