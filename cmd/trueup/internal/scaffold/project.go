@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -68,21 +69,43 @@ func (p *project) editSample(name string, o *operator) error {
 	return nil
 }
 
-var image = regexp.MustCompile(`\bgolang:1\.(\d+)`)
-
 // raiseImages raises the images of Go that are too old to build the project.
 func (p *project) raiseImages() error {
+	byHand := fmt.Sprintf(": give it an image of Go 1.%d by hand", goMinor)
 	for _, name := range []string{"Dockerfile", ".devcontainer/devcontainer.json"} {
 		before, _, err := p.text(name)
 		if err != nil {
 			return err
 		}
-		p.change(name, before, image.ReplaceAllStringFunc(before, func(old string) string {
-			if minor, err := strconv.Atoi(image.FindStringSubmatch(old)[1]); err != nil || minor >= goMinor {
-				return old
-			}
-			return "golang:1." + strconv.Itoa(goMinor)
-		}))
+		after, hasDigest := raised(before)
+		if before != after && strings.ContainsRune(before, utf8.RuneError) { // which JSON makes of other bytes, too
+			p.keep(name, "is left alone, as it is not UTF-8"+byHand)
+			continue
+		}
+		if hasDigest {
+			p.keep(name, "keeps an image, as a digest selects it"+byHand)
+		}
+		p.change(name, before, after)
 	}
 	return nil
+}
+
+// image finds the minor version of an image of Go, its variant, and the @ before a digest.
+var image = regexp.MustCompile(`\bgolang:1\.(\d+)(?:\.\d+)?([\w.-]*)(@?)`)
+
+// raised returns the text with newer images. It reports whether an old image stays because a digest selects it, whatever its
+// tag says.
+func raised(text string) (after string, hasDigest bool) {
+	after = image.ReplaceAllStringFunc(text, func(old string) string {
+		match := image.FindStringSubmatch(old)
+		if minor, err := strconv.Atoi(match[1]); err != nil || minor >= goMinor {
+			return old
+		}
+		if match[3] != "" {
+			hasDigest = true
+			return old
+		}
+		return "golang:1." + strconv.Itoa(goMinor) + match[2]
+	})
+	return after, hasDigest
 }

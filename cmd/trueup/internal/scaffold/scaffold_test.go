@@ -115,6 +115,36 @@ require github.com/trueup-go/trueup v0.1.0
 	require.NotContains(t, changes.Files, "go.mod", "a requirement stays")
 }
 
+func TestImages(t *testing.T) {
+	t.Parallel()
+	const name = "Dockerfile"
+	kept := func(why string) []string { return []string{name + why + ": give it an image of Go 1.26 by hand"} }
+	for before, want := range map[string]struct {
+		after string
+		kept  []string
+	}{
+		"FROM golang:1.24\n":                         {after: "FROM golang:1.26\n"},
+		"FROM golang:1.25-alpine3.22 AS builder\n":   {after: "FROM golang:1.26-alpine3.22 AS builder\n"},
+		"FROM golang:1.25.13-bullseye\n":             {after: "FROM golang:1.26-bullseye\n"},
+		"FROM golang:1.26.1\n":                       {},
+		"FROM golang:1.26.1@sha256:0123\n":           {},
+		"FROM golang:1.25.13-bullseye@sha256:0123\n": {kept: kept(" keeps an image, as a digest selects it")},
+		"FROM golang:1.25@sha256:0123\nFROM golang:1.25\n": {
+			after: "FROM golang:1.25@sha256:0123\nFROM golang:1.26\n", kept: kept(" keeps an image, as a digest selects it"),
+		},
+		"# \xe9\nFROM golang:1.25\n":   {kept: kept(" is left alone, as it is not UTF-8")},
+		"# \ufffd\nFROM golang:1.25\n": {kept: kept(" is left alone, as it is not UTF-8")}, // what JSON makes of others
+		"# \xe9\nFROM golang:1.26\n":   {},
+	} {
+		p := newProject(t, "4.16")
+		p[name] = before
+		changes, err := scaffold.Run(p.read, website())
+		require.NoError(t, err)
+		require.Equal(t, want.after, changes.Files[name], before)
+		require.Equal(t, want.kept, changes.Kept, before)
+	}
+}
+
 // Run keeps what others wrote where it can, and says what it left alone.
 func TestKeeps(t *testing.T) {
 	t.Parallel()
