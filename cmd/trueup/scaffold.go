@@ -37,7 +37,7 @@ func newScaffold(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			changes, err := runScaffold(os.ReadFile, options)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w; nothing was changed", err)
 			}
 			for _, name := range slices.Sorted(maps.Keys(changes.Files)) {
 				if err := os.WriteFile(name, []byte(changes.Files[name]), 0o644); err != nil { //nolint:gosec // source code

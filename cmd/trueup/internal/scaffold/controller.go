@@ -37,7 +37,7 @@ func (p *project) controller(name string, o Options) (controller, error) {
 	if !exists {
 		return controller{}, fmt.Errorf("%s is missing: run kubebuilder create api with --resource and --controller first", name)
 	}
-	edited := fmt.Errorf("%s is not as kubebuilder v4.6 to v4.16 wrote it: nothing was changed", name)
+	edited := fmt.Errorf("%s is not as kubebuilder v4.6 to v4.16 wrote it", name)
 	match := parts.FindStringSubmatch(text)
 	if match == nil {
 		return controller{}, edited
@@ -68,8 +68,7 @@ func (p *project) replaceTest(name string, o *operator) error {
 		return err
 	}
 	if exists && text != o.Licence+written {
-		return fmt.Errorf("%s is not as kubebuilder wrote it, and would not compile with the new controller: move or delete it; "+
-			"nothing was changed", name)
+		return fmt.Errorf("%s is not as kubebuilder wrote it, and would not compile with the new controller: move or delete it", name)
 	}
 	return p.replace(name, "controller_test.go.tmpl", o)
 }

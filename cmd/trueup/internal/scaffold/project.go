@@ -41,7 +41,7 @@ func (p *project) editModule(version string) error {
 	after := string(formatted)
 	if !slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == Library }) {
 		if version == "" {
-			return errors.New("this build knows no version of the library: run `go get " + Library + "` first; nothing was changed")
+			return errors.New("this build knows no version of the library: run `go get " + Library + "` first")
 		}
 		// A line of its own: the last block may be that of the indirect requirements.
 		after += fmt.Sprintf("\nrequire %s %s\n", Library, version)

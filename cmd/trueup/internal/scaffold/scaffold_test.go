@@ -228,6 +228,7 @@ func TestRefuses(t *testing.T) {
 			test.change(p, &options)
 			changes, err := scaffold.Run(p.read, options)
 			require.ErrorContains(t, err, test.want)
+			require.NotContains(t, err.Error(), "changed", "the plugin cannot say so")
 			require.Empty(t, changes)
 		})
 	}

@@ -19,14 +19,14 @@ func (p *project) editTypes(name string, o *operator) error {
 		return err
 	}
 	if strings.Contains(before, clusterScoped) {
-		return fmt.Errorf("%s: a cluster-scoped %s has no namespace for its children; nothing was changed", name, o.Kind)
+		return fmt.Errorf("%s: a cluster-scoped %s has no namespace for its children", name, o.Kind)
 	}
 	after, err := addFields(before, o.Kind+"Spec", o.Fields())
 	if err == nil {
 		after, err = addFields(after, o.Kind+"Status", []field{conditions})
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w; nothing was changed", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	p.change(name, before, after)
 	return nil
