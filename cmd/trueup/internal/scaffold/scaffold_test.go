@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,8 @@ const (
 	testFile       = "internal/controller/website_controller_test.go"
 	typesFile      = "api/v1/website_types.go"
 	sampleFile     = "config/samples/web_v1_website.yaml"
+
+	statusMarker = "// +kubebuilder:subresource:status"
 )
 
 // A project has the files of a project of kubebuilder, by path.
@@ -49,7 +52,7 @@ func newProject(t *testing.T, kubebuilder string) project {
 func (p project) read(name string) ([]byte, error) {
 	text, exists := p[name]
 	if !exists {
-		return nil, fs.ErrNotExist
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return []byte(text), nil
 }
@@ -145,13 +148,54 @@ func TestImages(t *testing.T) {
 	}
 }
 
+// Only kubebuilder's example is replaced, as each version writes it for each kind.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		kubebuilder, old, updated string
+		isReplaced                bool
+	}{
+		"v4.6":              {kubebuilder: "4.6", isReplaced: true},
+		"v4.16":             {kubebuilder: "4.16", isReplaced: true},
+		"another kind":      {kubebuilder: "4.16", old: "of Website. Edit website_types", updated: "of Page. Edit page_types", isReplaced: true},
+		"a comment":         {kubebuilder: "4.6", old: "\t// Foo is an example", updated: "\t// TODO: name the owners.\n\n\t// Foo is an example"},
+		"a comment below":   {kubebuilder: "4.6", old: "`json:\"foo,omitempty\"`\n", updated: "`json:\"foo,omitempty\"`\n\t// TODO: name the owners.\n"},
+		"a marker":          {kubebuilder: "4.16", old: "\tFoo", updated: "\t// +kubebuilder:validation:MinLength=1\n\tFoo"},
+		"another type":      {kubebuilder: "4.16", old: "Foo *string", updated: "Foo []string"},
+		"a field on a line": {kubebuilder: "4.16", old: "Foo *string", updated: "Foo, Bar *string"},
+		"an embedded type":  {kubebuilder: "4.6", old: "\tFoo string", updated: "\tmetav1.Duration\n\tFoo string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, test.kubebuilder)
+			p[typesFile] = strings.Replace(p[typesFile], test.old, test.updated, 1)
+			changes, err := scaffold.Run(p.read, website())
+			require.NoError(t, err)
+			body := regexp.MustCompile(`(?s)type WebsiteSpec struct \{\n(.*?)\}\n`)
+			before, after := body.FindStringSubmatch(p[typesFile])[1], body.FindStringSubmatch(changes.Files[typesFile])[1]
+			require.Contains(t, after, "\tImage string `json:\"image\"`\n")
+			if test.isReplaced {
+				require.NotContains(t, strings.ToLower(after), "foo")
+				require.NotContains(t, after, "INSERT")
+				return
+			}
+			for line := range strings.Lines(before) {
+				require.Contains(t, spaces.ReplaceAllString(after, " "), spaces.ReplaceAllString(line, " "))
+			}
+		})
+	}
+}
+
+// spaces are those with which gofmt aligns fields.
+var spaces = regexp.MustCompile(` +`)
+
 // Run keeps what others wrote where it can, and says what it left alone.
 func TestKeeps(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "4.6")
 	p[controllerFile] = "/*\nCopyright, in a package of ours.\n*/\n\n" + p[controllerFile]
 	p[testFile] = "/*\nCopyright, in a package of ours.\n*/\n\n" + p[testFile]
-	p[typesFile] = strings.Replace(p[typesFile], "\tFoo string `json:\"foo,omitempty\"`\n", "\tHost string `json:\"host\"`\n\tReplicas int32 `json:\"size\"`\n", 1)
+	p[typesFile] = strings.Replace(p[typesFile], "\tFoo string `json:\"foo,omitempty\"`\n", "\tHost string `json:\"host\"`\n\tReplicas *int32 `json:\"size\"`\n", 1)
 	p[sampleFile] = "apiVersion: web.example.com/v1\nkind: Website\nmetadata:\n  name: mine\n"
 	changes, err := scaffold.Run(p.read, website())
 	require.NoError(t, err)
@@ -159,7 +203,7 @@ func TestKeeps(t *testing.T) {
 	require.NotContains(t, changes.Files, sampleFile)
 	require.True(t, strings.HasPrefix(changes.Files[controllerFile], "/*\nCopyright, in a package of ours.\n*/\n\npackage controller\n"))
 	types := changes.Files[typesFile]
-	require.Regexp(t, "\tHost +string +`json:\"host\"`\n\tReplicas +int32 +`json:\"size\"`\n", types)
+	require.Regexp(t, "\tHost +string +`json:\"host\"`\n\tReplicas +\\*int32 +`json:\"size\"`\n", types)
 	require.Contains(t, types, "\n\tImage string `json:\"image\"`\n}\n")
 	require.Equal(t, 1, strings.Count(types, "Replicas"))
 	require.Contains(t, types, "\n\tConditions []metav1.Condition `json:\"conditions,omitempty\"`\n}\n")
@@ -212,15 +256,25 @@ func TestRefuses(t *testing.T) {
 		},
 		"a comment of a person":   {replace(controllerFile, "// TODO(user): your logic here", "// TODO(user): my logic here"), controllerFile + " is not as kubebuilder"},
 		"an edited test":          {replace(testFile, "test-resource", "my-resource"), testFile + " is not as kubebuilder wrote it"},
-		"a field of another type": {replace(typesFile, "Foo *string", "Replicas *int32"), "WebsiteSpec.Replicas has the type *int32, and the operator needs int32"},
+		"a field of another type": {replace(typesFile, "Foo *string", "Replicas int32"), "WebsiteSpec.Replicas has the type int32, and the operator needs *int32"},
+		"a field of another name": {
+			replace(typesFile, "Foo *string `json:\"foo", "Size *int32 `json:\"replicas"),
+			"WebsiteSpec.Size has the JSON name replicas of the field Replicas",
+		},
 		"no status":               {replace(typesFile, "type WebsiteStatus struct", "type Other struct"), "there is no type WebsiteStatus"},
 		"types that do not parse": {replace(typesFile, "package", "pack"), typesFile},
-		"a cluster-scoped kind":   {replace(typesFile, "// +kubebuilder:subresource:status", "// +kubebuilder:resource:scope=Cluster"), "a cluster-scoped Website has no namespace"},
-		"a kind of others":        {replace("PROJECT", "repo: example.com/website", "repo: example.com/other"), "example.com/website/api/v1 is not in this project"},
-		"no version":              {func(_ project, o *scaffold.Options) { o.Library = "" }, "knows no version of the library"},
-		"no kind":                 {func(_ project, o *scaffold.Options) { o.Kind = "" }, "name the API with --group, --version and --kind"},
-		"no children":             {func(_ project, o *scaffold.Options) { o.Children = nil }, "name at least one"},
-		"another child":           {func(_ project, o *scaffold.Options) { o.Children = []string{"pod"} }, `"pod" is none of`},
+		"no types":                {remove(typesFile), "open " + typesFile},
+		"a cluster-scoped kind":   {replace(typesFile, statusMarker, statusMarker+"\n// +kubebuilder:resource:scope=Cluster"), "a cluster-scoped Website has no namespace"},
+		"a cluster scope in quotes": {
+			replace(typesFile, statusMarker, statusMarker+"\n// +kubebuilder:resource:path=websites,scope=\"Cluster\""),
+			"a cluster-scoped Website has no namespace",
+		},
+		"no status subresource": {replace(typesFile, statusMarker, "// without "+statusMarker), typesFile + " has no marker +kubebuilder:subresource:status"},
+		"a kind of others":      {replace("PROJECT", "repo: example.com/website", "repo: example.com/other"), "example.com/website/api/v1 is not in this project"},
+		"no version":            {func(_ project, o *scaffold.Options) { o.Library = "" }, "knows no version of the library"},
+		"no kind":               {func(_ project, o *scaffold.Options) { o.Kind = "" }, "name the API with --group, --version and --kind"},
+		"no children":           {func(_ project, o *scaffold.Options) { o.Children = nil }, "name at least one"},
+		"another child":         {func(_ project, o *scaffold.Options) { o.Children = []string{"pod"} }, `"pod" is none of`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

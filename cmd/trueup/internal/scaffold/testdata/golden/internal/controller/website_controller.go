@@ -68,7 +68,7 @@ func websiteDeployment(owner *webv1.Website) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &owner.Spec.Replicas,
+			Replicas: owner.Spec.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
