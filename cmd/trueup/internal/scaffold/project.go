@@ -21,11 +21,11 @@ const (
 
 // editModule requires the library and its version of Go. `go mod tidy` raises the other versions.
 func (p *project) editModule(version string) error {
-	before, _, err := p.text("go.mod")
+	before, err := p.read("go.mod")
 	if err != nil {
 		return err
 	}
-	file, err := modfile.Parse("go.mod", []byte(before), nil)
+	file, err := modfile.Parse("go.mod", before, nil)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (p *project) editModule(version string) error {
 		// A line of its own: the last block may be that of the indirect requirements.
 		after += fmt.Sprintf("\nrequire %s %s\n", Library, version)
 	}
-	p.change("go.mod", before, after)
+	p.change("go.mod", string(before), after)
 	return nil
 }
 
@@ -57,13 +57,16 @@ func (p *project) editSample(name string, o *operator) error {
 	if err != nil {
 		return err
 	}
-	if !exists || strings.Count(before, placeholder) != 1 {
-		p.keep(name, "is left alone, as it has no placeholder of kubebuilder: give the spec its fields by hand")
-		return nil
-	}
 	var values strings.Builder
 	for _, f := range o.Fields() {
 		values.WriteString("  " + f.sample + "\n")
+	}
+	if strings.Contains(before, values.String()) {
+		return nil
+	}
+	if !exists || strings.Count(before, placeholder) != 1 {
+		p.keep(name, "is left alone, as it has no placeholder of kubebuilder: give the spec its fields by hand")
+		return nil
 	}
 	p.change(name, before, strings.Replace(before, placeholder, values.String(), 1))
 	return nil

@@ -57,11 +57,15 @@ func (p project) read(name string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// renamed returns the project with another kind.
-func (p project) renamed(kind string) project {
+// renamed returns the project with another kind. The controller has another group.
+func (p project) renamed(group, kind string) project {
 	names := strings.NewReplacer("example.com/website", "example.com/website", "Website", kind, "website", strings.ToLower(kind))
+	groups := strings.NewReplacer("webv1", group+"v1", "web.example.com", group+".example.com")
 	other := project{}
 	for name, text := range p {
+		if strings.HasPrefix(name, "internal/") {
+			text = groups.Replace(text)
+		}
 		other[names.Replace(name)] = names.Replace(text)
 	}
 	return other
@@ -189,6 +193,25 @@ func TestExample(t *testing.T) {
 // spaces are those with which gofmt aligns fields.
 var spaces = regexp.MustCompile(` +`)
 
+// The command writes the files in this order. After a stop, it can be repeated.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	options := website()
+	options.Children = []string{"deployment", "service", "configmap"}
+	p := newProject(t, "4.6")
+	all, err := scaffold.Run(p.read, options)
+	require.NoError(t, err)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(all.Files)), all.Order)
+	require.Equal(t, []string{testFile, controllerFile}, all.Order[len(all.Order)-2:])
+	for i, name := range all.Order {
+		rest, err := scaffold.Run(p.read, options)
+		require.NoError(t, err)
+		require.Equal(t, all.Order[i:], rest.Order)
+		require.Empty(t, rest.Kept)
+		p[name] = all.Files[name]
+	}
+}
+
 // Run keeps what others wrote where it can, and says what it left alone.
 func TestKeeps(t *testing.T) {
 	t.Parallel()
@@ -215,7 +238,7 @@ func TestNamesOfTheProject(t *testing.T) {
 	p := newProject(t, "4.16")
 	names := strings.NewReplacer("package controller", "package web", `Named("website")`, `Named("web-website")`,
 		"example.com/website/api/v1", "example.com/website/api/web/v1",
-		"groups=web.example.com,resources", "groups=web.example.com,namespace=website-system,resources")
+		"groups=web.example.com,resources=websites", "groups=web.example.com,namespace=website-system,resources=web-sites")
 	p["PROJECT"] += "multigroup: true\n"
 	for _, name := range []string{controllerFile, testFile, typesFile} {
 		p[strings.Replace(strings.Replace(name, "/website", "/web/website", 1), "api/v1", "api/web/v1", 1)] = names.Replace(p[name])
@@ -227,9 +250,28 @@ func TestNamesOfTheProject(t *testing.T) {
 	require.Contains(t, controller, "package web\n")
 	require.Contains(t, controller, `Named("web-website").`)
 	require.Contains(t, controller, `webv1 "example.com/website/api/web/v1"`)
+	require.Contains(t, controller, "// +kubebuilder:rbac:groups=web.example.com,namespace=website-system,resources=web-sites/status,verbs=patch\n")
 	require.Contains(t, controller, "// +kubebuilder:rbac:groups=apps,namespace=website-system,resources=deployments,verbs=")
 	require.Contains(t, changes.Files, "api/web/v1/website_types.go")
 	require.NotContains(t, changes.Files, controllerFile)
+}
+
+// An API without a group of its own has the domain. A comment makes no kind cluster-scoped.
+func TestDomainAsGroup(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "4.16")
+	names := strings.NewReplacer("webv1", "examplecomv1", "groups=web.example.com", "groups=example.com")
+	for _, name := range []string{controllerFile, testFile} {
+		p[name] = names.Replace(p[name])
+	}
+	p["config/samples/v1_website.yaml"] = p[sampleFile]
+	p[typesFile] += "\n// Without +kubebuilder:resource:scope=Cluster, and not scope=Cluster.\n"
+	options := website()
+	options.Group = ""
+	changes, err := scaffold.Run(p.read, options)
+	require.NoError(t, err)
+	require.Empty(t, changes.Kept)
+	require.Contains(t, changes.Files[controllerFile], "examplecomv1.Website")
 }
 
 // What Run refuses, it leaves alone.
@@ -264,12 +306,16 @@ func TestRefuses(t *testing.T) {
 		"no status":               {replace(typesFile, "type WebsiteStatus struct", "type Other struct"), "there is no type WebsiteStatus"},
 		"types that do not parse": {replace(typesFile, "package", "pack"), typesFile},
 		"no types":                {remove(typesFile), "open " + typesFile},
+		"no go.mod":               {remove("go.mod"), "open go.mod"},
 		"a cluster-scoped kind":   {replace(typesFile, statusMarker, statusMarker+"\n// +kubebuilder:resource:scope=Cluster"), "a cluster-scoped Website has no namespace"},
 		"a cluster scope in quotes": {
 			replace(typesFile, statusMarker, statusMarker+"\n// +kubebuilder:resource:path=websites,scope=\"Cluster\""),
 			"a cluster-scoped Website has no namespace",
 		},
 		"no status subresource": {replace(typesFile, statusMarker, "// without "+statusMarker), typesFile + " has no marker +kubebuilder:subresource:status"},
+		"another group":         {func(_ project, o *scaffold.Options) { o.Group = "we" }, controllerFile + " is of web.example.com/v1"},
+		"no group":              {func(_ project, o *scaffold.Options) { o.Group = "" }, controllerFile + " is of web.example.com/v1"},
+		"another version":       {func(_ project, o *scaffold.Options) { o.Version = "v2" }, controllerFile + " is of web.example.com/v1"},
 		"a kind of others":      {replace("PROJECT", "repo: example.com/website", "repo: example.com/other"), "example.com/website/api/v1 is not in this project"},
 		"no version":            {func(_ project, o *scaffold.Options) { o.Library = "" }, "knows no version of the library"},
 		"no kind":               {func(_ project, o *scaffold.Options) { o.Kind = "" }, "name the API with --group, --version and --kind"},
@@ -288,21 +334,22 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestOperatorsConverge runs the tests of operators with each choice of children, as kinds of one project.
+// TestOperatorsConverge runs the tests of operators with each choice of children, as kinds of one project. kubebuilder's names
+// for the imports of some groups are those of other imports of the operators.
 func TestOperatorsConverge(t *testing.T) {
 	t.Parallel()
 	all := []string{"deployment", "service", "configmap"}
 	dir := t.TempDir()
 	written := "package v1\n\nimport (\n\t\"encoding/json\"\n\n\t\"k8s.io/apimachinery/pkg/runtime\"\n)\n" + deepCopies
 	for kind, o := range map[string]scaffold.Options{
-		"Website": {Children: all[:1]},
-		"Page":    {Children: all, Finalizer: true},
-		"Shop":    {Children: all[:2]},
-		"Front":   {Children: all[1:2], Finalizer: true},
-		"Note":    {Children: all[2:]},
+		"Website": {Group: "web", Children: all[:1]},
+		"Page":    {Group: "meta", Children: all, Finalizer: true},
+		"Shop":    {Group: "apps", Children: all[:2]},
+		"Front":   {Group: "core", Children: all[1:2], Finalizer: true},
+		"Note":    {Group: "web", Children: all[2:]},
 	} {
-		o.Group, o.Version, o.Kind, o.Library = "web", "v1", kind, "v0.1.0"
-		p := newProject(t, "4.16").renamed(kind)
+		o.Version, o.Kind, o.Library = "v1", kind, "v0.1.0"
+		p := newProject(t, "4.16").renamed(o.Group, kind)
 		changes, err := scaffold.Run(p.read, o)
 		require.NoError(t, err)
 		maps.Copy(p, changes.Files)
