@@ -80,9 +80,12 @@ func respond(request *pluginRequest, response *pluginResponse, remarks io.Writer
 			response.Metadata.Examples = pluginExample
 		}
 	case "create api":
-		return createAPI(request, response, remarks)
+		if err := createAPI(request, response, remarks); err != nil { // --force overwrites what kubebuilder has written
+			return fmt.Errorf("%w; kubebuilder has written its files, but not PROJECT: correct the command and repeat it with --force", err)
+		}
 	case "init": // PROJECT would name the plugin, and kubebuilder then refuses to work where it is not installed
-		return errors.New("the plugin is no part of a project's layout: give `--plugins go/v4,trueup/v1` to `kubebuilder create api` alone")
+		return errors.New("the plugin is no part of a project's layout: empty the folder, repeat `kubebuilder init` without the plugin, " +
+			"and give `--plugins go/v4,trueup/v1` to `kubebuilder create api` alone")
 	default:
 		return fmt.Errorf("`kubebuilder %s` has no part of trueup: for an API that exists, run `trueup scaffold`", request.Command)
 	}
@@ -110,11 +113,15 @@ func createAPI(request *pluginRequest, response *pluginResponse, remarks io.Writ
 	addAPIFlags(set, &options)
 	addChildFlags(set, &options)
 	hasResource, hasController := set.Bool("resource", true, ""), set.Bool("controller", true, "")
+	controllerName := set.String("controller-name", "", "")
 	if err := set.Parse(request.Args); err != nil {
 		return err
 	}
 	if !*hasResource || !*hasController {
 		return errors.New("the plugin needs --resource and --controller")
+	}
+	if *controllerName != "" {
+		return errors.New("the plugin cannot do with --controller-name: it replaces the controller that has the name of the kind")
 	}
 	changes, err := runScaffold(func(name string) ([]byte, error) {
 		text, exists := request.Universe[name]

@@ -11,6 +11,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
+// kubebuilderProject is a project as kubebuilder wrote it, without go.mod.
+const kubebuilderProject = "internal/scaffold/testdata/kubebuilder-4.16"
+
 // ask sends a request as kubebuilder does, and returns the response and the standard error.
 func ask(t *testing.T, request pluginRequest) (pluginResponse, string) {
 	t.Helper()
@@ -53,12 +56,11 @@ func TestPluginCreatesAPI(t *testing.T) {
 		".git/index": "DIRC\x00", "bin/manager": "\x7fELF",
 		"go.mod": "module example.com/website\n\ngo 1.26.0\n\nrequire github.com/trueup-go/trueup v0.1.0\n",
 	}
-	root := filepath.Join("internal", "scaffold", "testdata", "kubebuilder-4.16")
 	for _, name := range []string{
 		"PROJECT", "Dockerfile", "api/v1/website_types.go", "internal/controller/website_controller.go",
 		"internal/controller/website_controller_test.go", "config/samples/web_v1_website.yaml",
 	} {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		text, err := os.ReadFile(filepath.FromSlash(kubebuilderProject + "/" + name))
 		require.NoError(t, err)
 		universe[name] = string(text)
 	}
@@ -80,19 +82,23 @@ func TestPluginCreatesAPI(t *testing.T) {
 	universe["internal/controller/website_controller.go"] += "\n// Mine.\n"
 	response, _ = ask(t, request)
 	require.True(t, response.Error)
-	require.Contains(t, response.ErrorMsgs[0], "website_controller.go is not as kubebuilder v4.6 to v4.16 wrote it: nothing was changed")
+	require.Contains(t, response.ErrorMsgs[0], "website_controller.go is not as kubebuilder v4.6 to v4.16 wrote it"+written)
 	require.Empty(t, response.Universe)
 }
+
+// written is what kubebuilder has done before the plugin refuses.
+const written = "; kubebuilder has written its files, but not PROJECT: correct the command and repeat it with --force"
 
 func TestPluginRefuses(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string]string{
-		"init":                          "no part of a project's layout",
-		"edit":                          "run `trueup scaffold`",
-		"create webhook":                "run `trueup scaffold`",
-		"create api --controller=false": "needs --resource and --controller",
-		"create api --resource=false":   "needs --resource and --controller",
-		"create api --finalizer=maybe":  "invalid argument",
+		"init":                               "no part of a project's layout: empty the folder, repeat `kubebuilder init` without the plugin",
+		"edit":                               "run `trueup scaffold`",
+		"create webhook":                     "run `trueup scaffold`",
+		"create api --controller=false":      "needs --resource and --controller" + written,
+		"create api --resource=false":        "needs --resource and --controller" + written,
+		"create api --finalizer=maybe":       "invalid argument",
+		"create api --controller-name=other": "cannot do with --controller-name",
 	} {
 		name, args, hasArgs := strings.Cut(command, " --")
 		request := pluginRequest{Command: name}

@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -37,9 +35,9 @@ func newScaffold(streams genericiooptions.IOStreams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			changes, err := runScaffold(os.ReadFile, options)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w; nothing was changed", err)
 			}
-			for _, name := range slices.Sorted(maps.Keys(changes.Files)) {
+			for _, name := range changes.Order {
 				if err := os.WriteFile(name, []byte(changes.Files[name]), 0o644); err != nil { //nolint:gosec // source code
 					return err
 				}

@@ -49,13 +49,13 @@ var kinds = []child{
 	Image string ` + "`json:\"image\"`\n",
 			},
 			{
-				Name: "Replicas", Type: "int32", Example: "2", sample: "replicas: 2",
+				Name: "Replicas", Type: "*int32", Example: "new(int32(2))", sample: "replicas: 2",
 				declaration: `
 	// replicas is the number of pods.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +optional
-	Replicas int32 ` + "`json:\"replicas\"`\n",
+	Replicas *int32 ` + "`json:\"replicas,omitempty\"`\n",
 			},
 		},
 	},
@@ -70,7 +70,7 @@ var kinds = []child{
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
-	Port int32 ` + "`json:\"port\"`\n",
+	Port int32 ` + "`json:\"port,omitempty\"`\n",
 		}},
 	},
 }
@@ -85,6 +85,9 @@ var conditions = field{
 	// +optional
 	Conditions []metav1.Condition ` + "`json:\"conditions,omitempty\"`\n",
 }
+
+// jsonName returns the name of the field in JSON.
+func (f field) jsonName() string { return strings.ToLower(f.Name) }
 
 // childrenOf returns the children with the names, in any case.
 func childrenOf(names []string) ([]child, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -20,11 +21,11 @@ const (
 
 // editModule requires the library and its version of Go. `go mod tidy` raises the other versions.
 func (p *project) editModule(version string) error {
-	before, _, err := p.text("go.mod")
+	before, err := p.read("go.mod")
 	if err != nil {
 		return err
 	}
-	file, err := modfile.Parse("go.mod", []byte(before), nil)
+	file, err := modfile.Parse("go.mod", before, nil)
 	if err != nil {
 		return err
 	}
@@ -40,12 +41,12 @@ func (p *project) editModule(version string) error {
 	after := string(formatted)
 	if !slices.ContainsFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == Library }) {
 		if version == "" {
-			return errors.New("this build knows no version of the library: run `go get " + Library + "` first; nothing was changed")
+			return errors.New("this build knows no version of the library: run `go get " + Library + "` first")
 		}
 		// A line of its own: the last block may be that of the indirect requirements.
 		after += fmt.Sprintf("\nrequire %s %s\n", Library, version)
 	}
-	p.change("go.mod", before, after)
+	p.change("go.mod", string(before), after)
 	return nil
 }
 
@@ -56,33 +57,58 @@ func (p *project) editSample(name string, o *operator) error {
 	if err != nil {
 		return err
 	}
-	if !exists || strings.Count(before, placeholder) != 1 {
-		p.keep(name, "is left alone, as it has no placeholder of kubebuilder: give the spec its fields by hand")
-		return nil
-	}
 	var values strings.Builder
 	for _, f := range o.Fields() {
 		values.WriteString("  " + f.sample + "\n")
+	}
+	if strings.Contains(before, values.String()) {
+		return nil
+	}
+	if !exists || strings.Count(before, placeholder) != 1 {
+		p.keep(name, "is left alone, as it has no placeholder of kubebuilder: give the spec its fields by hand")
+		return nil
 	}
 	p.change(name, before, strings.Replace(before, placeholder, values.String(), 1))
 	return nil
 }
 
-var image = regexp.MustCompile(`\bgolang:1\.(\d+)`)
-
 // raiseImages raises the images of Go that are too old to build the project.
 func (p *project) raiseImages() error {
+	byHand := fmt.Sprintf(": give it an image of Go 1.%d by hand", goMinor)
 	for _, name := range []string{"Dockerfile", ".devcontainer/devcontainer.json"} {
 		before, _, err := p.text(name)
 		if err != nil {
 			return err
 		}
-		p.change(name, before, image.ReplaceAllStringFunc(before, func(old string) string {
-			if minor, err := strconv.Atoi(image.FindStringSubmatch(old)[1]); err != nil || minor >= goMinor {
-				return old
-			}
-			return "golang:1." + strconv.Itoa(goMinor)
-		}))
+		after, hasDigest := raised(before)
+		if before != after && strings.ContainsRune(before, utf8.RuneError) { // which JSON makes of other bytes, too
+			p.keep(name, "is left alone, as it is not UTF-8"+byHand)
+			continue
+		}
+		if hasDigest {
+			p.keep(name, "keeps an image, as a digest selects it"+byHand)
+		}
+		p.change(name, before, after)
 	}
 	return nil
+}
+
+// image finds the minor version of an image of Go, its variant, and the @ before a digest.
+var image = regexp.MustCompile(`\bgolang:1\.(\d+)(?:\.\d+)?([\w.-]*)(@?)`)
+
+// raised returns the text with newer images. It reports whether an old image stays because a digest selects it, whatever its
+// tag says.
+func raised(text string) (after string, hasDigest bool) {
+	after = image.ReplaceAllStringFunc(text, func(old string) string {
+		match := image.FindStringSubmatch(old)
+		if minor, err := strconv.Atoi(match[1]); err != nil || minor >= goMinor {
+			return old
+		}
+		if match[3] != "" {
+			hasDigest = true
+			return old
+		}
+		return "golang:1." + strconv.Itoa(goMinor) + match[2]
+	})
+	return after, hasDigest
 }

@@ -4,6 +4,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type Options struct {
 type Changes struct {
 	// Files has the new text of each file that changes, by its path in the project.
 	Files map[string]string
+	// Order has the paths in the order in which the files must be written: after a stop, Run returns the rest.
+	Order []string
 	// Kept says for each file that Run left alone why it did so.
 	Kept []string
 }
@@ -42,7 +45,7 @@ type Changes struct {
 // Run returns the changes that make an operator of the API that the options name: of its types, its controller with the
 // test, its sample, go.mod and the image that builds the project. It reads files by their paths in the project, and
 // writes none. It changes a controller and a test only if they are as kubebuilder wrote them. Otherwise, it returns an
-// error.
+// error, and so it does for an API of another group or version than those of the options.
 func Run(read func(name string) ([]byte, error), o Options) (Changes, error) {
 	p := &project{read: read, changes: Changes{Files: map[string]string{}}}
 	if err := p.scaffold(o); err != nil {
@@ -65,27 +68,32 @@ func (p *project) scaffold(o Options) error {
 	if o.Version == "" || o.Kind == "" {
 		return errors.New("name the API with --group, --version and --kind")
 	}
-	repo, dir, err := p.layout(o.Group)
+	config, err := p.config()
 	if err != nil {
 		return err
 	}
-	base := path.Join(dir, strings.ToLower(o.Kind)+"_controller")
-	written, err := p.controller(base+".go", o)
+	base := path.Join(config.controllers(o.Group), strings.ToLower(o.Kind)+"_controller")
+	written, err := p.controller(base+".go", o.Kind)
 	if err != nil {
 		return err
+	}
+	if path.Base(written.Path) != o.Version || !strings.HasPrefix(written.APIGroup+".", cmp.Or(o.Group, config.Domain)+".") {
+		return fmt.Errorf("%s.go is of %s/%s: name that API with --group and --version", base, written.APIGroup, path.Base(written.Path))
+	}
+	types, isOurs := strings.CutPrefix(written.Path, config.Repo+"/")
+	if !isOurs {
+		return fmt.Errorf("%s is not in this project: its types cannot get fields", written.Path)
 	}
 	operator := &operator{controller: written, Children: children, Finalizer: o.Finalizer}
-	types, isOurs := strings.CutPrefix(operator.Path, repo+"/")
-	if !isOurs {
-		return fmt.Errorf("%s is not in this project: its types cannot get fields", operator.Path)
-	}
 	for _, step := range []func() error{
-		func() error { return p.replaceTest(base+"_test.go", operator) },
-		func() error { return p.replace(base+".go", "controller.go.tmpl", operator) },
+		func() error { return p.checkTest(base+"_test.go", operator) },
 		func() error { return p.editTypes(path.Join(types, operator.Lower()+"_types.go"), operator) },
 		func() error { return p.editModule(o.Library) },
 		func() error { return p.editSample(sampleOf(o), operator) },
 		p.raiseImages,
+		func() error { return p.replace(base+"_test.go", testTemplate, operator) },
+		// Last: Run refuses to change a controller that is replaced.
+		func() error { return p.replace(base+".go", "controller.go.tmpl", operator) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -94,27 +102,35 @@ func (p *project) scaffold(o Options) error {
 	return nil
 }
 
-// layout returns the module path of the project and the folder of its controllers.
-func (p *project) layout(group string) (repo, dir string, err error) {
+// A config is the file PROJECT.
+type config struct {
+	// Repo is the path of the module.
+	Repo       string `json:"repo"`
+	Domain     string `json:"domain"`
+	MultiGroup bool   `json:"multigroup"`
+}
+
+func (p *project) config() (config, error) {
 	text, err := p.read("PROJECT")
 	if err != nil {
-		return "", "", fmt.Errorf("this is no project of kubebuilder: %w", err)
+		return config{}, fmt.Errorf("this is no project of kubebuilder: %w", err)
 	}
-	var config struct {
-		Repo       string `json:"repo"`
-		MultiGroup bool   `json:"multigroup"`
+	var c config
+	if err := yaml.Unmarshal(text, &c); err != nil {
+		return config{}, fmt.Errorf("cannot read PROJECT: %w", err)
 	}
-	if err := yaml.Unmarshal(text, &config); err != nil {
-		return "", "", fmt.Errorf("cannot read PROJECT: %w", err)
+	if c.Repo == "" {
+		return config{}, errors.New("PROJECT names no repo")
 	}
-	if config.Repo == "" {
-		return "", "", errors.New("PROJECT names no repo")
+	return c, nil
+}
+
+// controllers returns the folder of the controllers of a group.
+func (c config) controllers(group string) string {
+	if !c.MultiGroup {
+		group = ""
 	}
-	dir = "internal/controller"
-	if config.MultiGroup {
-		dir = path.Join(dir, group)
-	}
-	return config.Repo, dir, nil
+	return path.Join("internal/controller", group)
 }
 
 func sampleOf(o Options) string {
@@ -122,7 +138,7 @@ func sampleOf(o Options) string {
 	return path.Join("config", "samples", strings.TrimPrefix(strings.Join(names, "_"), "_")+".yaml")
 }
 
-// text returns a file, and whether it exists.
+// text returns a file that may be missing, and whether it exists.
 func (p *project) text(name string) (text string, exists bool, err error) {
 	content, err := p.read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,6 +151,7 @@ func (p *project) text(name string) (text string, exists bool, err error) {
 func (p *project) change(name, before, after string) {
 	if before != after {
 		p.changes.Files[name] = after
+		p.changes.Order = append(p.changes.Order, name)
 	}
 }
 
@@ -144,8 +161,12 @@ func (p *project) keep(name, reason string) {
 
 // replace writes a Go file by a template, below the licence that kubebuilder wrote.
 func (p *project) replace(name, template string, o *operator) error {
-	text, err := render(template, o)
-	p.change(name, "", o.Licence+text)
+	before, _, err := p.text(name)
+	if err != nil {
+		return err
+	}
+	after, err := render(template, o)
+	p.change(name, before, o.Licence+after)
 	return err
 }
 
@@ -171,6 +192,14 @@ type operator struct {
 	controller
 	Children  []child
 	Finalizer bool
+}
+
+// API returns the name for the import of the API in the new files. kubebuilder's name may be that of another import in them.
+func (o *operator) API() string {
+	if slices.Contains([]string{"appsv1", "corev1", "metav1"}, o.Alias) {
+		return "api"
+	}
+	return o.Alias
 }
 
 // Has tells the templates which children there are, by kind.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,8 @@ const (
 	testFile       = "internal/controller/website_controller_test.go"
 	typesFile      = "api/v1/website_types.go"
 	sampleFile     = "config/samples/web_v1_website.yaml"
+
+	statusMarker = "// +kubebuilder:subresource:status"
 )
 
 // A project has the files of a project of kubebuilder, by path.
@@ -49,16 +52,20 @@ func newProject(t *testing.T, kubebuilder string) project {
 func (p project) read(name string) ([]byte, error) {
 	text, exists := p[name]
 	if !exists {
-		return nil, fs.ErrNotExist
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	}
 	return []byte(text), nil
 }
 
-// renamed returns the project with another kind.
-func (p project) renamed(kind string) project {
+// renamed returns the project with another kind. The controller has another group.
+func (p project) renamed(group, kind string) project {
 	names := strings.NewReplacer("example.com/website", "example.com/website", "Website", kind, "website", strings.ToLower(kind))
+	groups := strings.NewReplacer("webv1", group+"v1", "web.example.com", group+".example.com")
 	other := project{}
 	for name, text := range p {
+		if strings.HasPrefix(name, "internal/") {
+			text = groups.Replace(text)
+		}
 		other[names.Replace(name)] = names.Replace(text)
 	}
 	return other
@@ -115,13 +122,103 @@ require github.com/trueup-go/trueup v0.1.0
 	require.NotContains(t, changes.Files, "go.mod", "a requirement stays")
 }
 
+func TestImages(t *testing.T) {
+	t.Parallel()
+	const name = "Dockerfile"
+	kept := func(why string) []string { return []string{name + why + ": give it an image of Go 1.26 by hand"} }
+	for before, want := range map[string]struct {
+		after string
+		kept  []string
+	}{
+		"FROM golang:1.24\n":                         {after: "FROM golang:1.26\n"},
+		"FROM golang:1.25-alpine3.22 AS builder\n":   {after: "FROM golang:1.26-alpine3.22 AS builder\n"},
+		"FROM golang:1.25.13-bullseye\n":             {after: "FROM golang:1.26-bullseye\n"},
+		"FROM golang:1.26.1\n":                       {},
+		"FROM golang:1.26.1@sha256:0123\n":           {},
+		"FROM golang:1.25.13-bullseye@sha256:0123\n": {kept: kept(" keeps an image, as a digest selects it")},
+		"FROM golang:1.25@sha256:0123\nFROM golang:1.25\n": {
+			after: "FROM golang:1.25@sha256:0123\nFROM golang:1.26\n", kept: kept(" keeps an image, as a digest selects it"),
+		},
+		"# \xe9\nFROM golang:1.25\n":   {kept: kept(" is left alone, as it is not UTF-8")},
+		"# \ufffd\nFROM golang:1.25\n": {kept: kept(" is left alone, as it is not UTF-8")}, // what JSON makes of others
+		"# \xe9\nFROM golang:1.26\n":   {},
+	} {
+		p := newProject(t, "4.16")
+		p[name] = before
+		changes, err := scaffold.Run(p.read, website())
+		require.NoError(t, err)
+		require.Equal(t, want.after, changes.Files[name], before)
+		require.Equal(t, want.kept, changes.Kept, before)
+	}
+}
+
+// Only kubebuilder's example is replaced, as each version writes it for each kind.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		kubebuilder, old, updated string
+		isReplaced                bool
+	}{
+		"v4.6":              {kubebuilder: "4.6", isReplaced: true},
+		"v4.16":             {kubebuilder: "4.16", isReplaced: true},
+		"another kind":      {kubebuilder: "4.16", old: "of Website. Edit website_types", updated: "of Page. Edit page_types", isReplaced: true},
+		"a comment":         {kubebuilder: "4.6", old: "\t// Foo is an example", updated: "\t// TODO: name the owners.\n\n\t// Foo is an example"},
+		"a comment below":   {kubebuilder: "4.6", old: "`json:\"foo,omitempty\"`\n", updated: "`json:\"foo,omitempty\"`\n\t// TODO: name the owners.\n"},
+		"a marker":          {kubebuilder: "4.16", old: "\tFoo", updated: "\t// +kubebuilder:validation:MinLength=1\n\tFoo"},
+		"another type":      {kubebuilder: "4.16", old: "Foo *string", updated: "Foo []string"},
+		"a field on a line": {kubebuilder: "4.16", old: "Foo *string", updated: "Foo, Bar *string"},
+		"an embedded type":  {kubebuilder: "4.6", old: "\tFoo string", updated: "\tmetav1.Duration\n\tFoo string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newProject(t, test.kubebuilder)
+			p[typesFile] = strings.Replace(p[typesFile], test.old, test.updated, 1)
+			changes, err := scaffold.Run(p.read, website())
+			require.NoError(t, err)
+			body := regexp.MustCompile(`(?s)type WebsiteSpec struct \{\n(.*?)\}\n`)
+			before, after := body.FindStringSubmatch(p[typesFile])[1], body.FindStringSubmatch(changes.Files[typesFile])[1]
+			require.Contains(t, after, "\tImage string `json:\"image\"`\n")
+			if test.isReplaced {
+				require.NotContains(t, strings.ToLower(after), "foo")
+				require.NotContains(t, after, "INSERT")
+				return
+			}
+			for line := range strings.Lines(before) {
+				require.Contains(t, spaces.ReplaceAllString(after, " "), spaces.ReplaceAllString(line, " "))
+			}
+		})
+	}
+}
+
+// spaces are those with which gofmt aligns fields.
+var spaces = regexp.MustCompile(` +`)
+
+// The command writes the files in this order. After a stop, it can be repeated.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	options := website()
+	options.Children = []string{"deployment", "service", "configmap"}
+	p := newProject(t, "4.6")
+	all, err := scaffold.Run(p.read, options)
+	require.NoError(t, err)
+	require.ElementsMatch(t, slices.Collect(maps.Keys(all.Files)), all.Order)
+	require.Equal(t, []string{testFile, controllerFile}, all.Order[len(all.Order)-2:])
+	for i, name := range all.Order {
+		rest, err := scaffold.Run(p.read, options)
+		require.NoError(t, err)
+		require.Equal(t, all.Order[i:], rest.Order)
+		require.Empty(t, rest.Kept)
+		p[name] = all.Files[name]
+	}
+}
+
 // Run keeps what others wrote where it can, and says what it left alone.
 func TestKeeps(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, "4.6")
 	p[controllerFile] = "/*\nCopyright, in a package of ours.\n*/\n\n" + p[controllerFile]
 	p[testFile] = "/*\nCopyright, in a package of ours.\n*/\n\n" + p[testFile]
-	p[typesFile] = strings.Replace(p[typesFile], "\tFoo string `json:\"foo,omitempty\"`\n", "\tHost string `json:\"host\"`\n\tReplicas int32 `json:\"size\"`\n", 1)
+	p[typesFile] = strings.Replace(p[typesFile], "\tFoo string `json:\"foo,omitempty\"`\n", "\tHost string `json:\"host\"`\n\tReplicas *int32 `json:\"size\"`\n", 1)
 	p[sampleFile] = "apiVersion: web.example.com/v1\nkind: Website\nmetadata:\n  name: mine\n"
 	changes, err := scaffold.Run(p.read, website())
 	require.NoError(t, err)
@@ -129,7 +226,7 @@ func TestKeeps(t *testing.T) {
 	require.NotContains(t, changes.Files, sampleFile)
 	require.True(t, strings.HasPrefix(changes.Files[controllerFile], "/*\nCopyright, in a package of ours.\n*/\n\npackage controller\n"))
 	types := changes.Files[typesFile]
-	require.Regexp(t, "\tHost +string +`json:\"host\"`\n\tReplicas +int32 +`json:\"size\"`\n", types)
+	require.Regexp(t, "\tHost +string +`json:\"host\"`\n\tReplicas +\\*int32 +`json:\"size\"`\n", types)
 	require.Contains(t, types, "\n\tImage string `json:\"image\"`\n}\n")
 	require.Equal(t, 1, strings.Count(types, "Replicas"))
 	require.Contains(t, types, "\n\tConditions []metav1.Condition `json:\"conditions,omitempty\"`\n}\n")
@@ -141,7 +238,7 @@ func TestNamesOfTheProject(t *testing.T) {
 	p := newProject(t, "4.16")
 	names := strings.NewReplacer("package controller", "package web", `Named("website")`, `Named("web-website")`,
 		"example.com/website/api/v1", "example.com/website/api/web/v1",
-		"groups=web.example.com,resources", "groups=web.example.com,namespace=website-system,resources")
+		"groups=web.example.com,resources=websites", "groups=web.example.com,namespace=website-system,resources=web-sites")
 	p["PROJECT"] += "multigroup: true\n"
 	for _, name := range []string{controllerFile, testFile, typesFile} {
 		p[strings.Replace(strings.Replace(name, "/website", "/web/website", 1), "api/v1", "api/web/v1", 1)] = names.Replace(p[name])
@@ -153,9 +250,28 @@ func TestNamesOfTheProject(t *testing.T) {
 	require.Contains(t, controller, "package web\n")
 	require.Contains(t, controller, `Named("web-website").`)
 	require.Contains(t, controller, `webv1 "example.com/website/api/web/v1"`)
+	require.Contains(t, controller, "// +kubebuilder:rbac:groups=web.example.com,namespace=website-system,resources=web-sites/status,verbs=patch\n")
 	require.Contains(t, controller, "// +kubebuilder:rbac:groups=apps,namespace=website-system,resources=deployments,verbs=")
 	require.Contains(t, changes.Files, "api/web/v1/website_types.go")
 	require.NotContains(t, changes.Files, controllerFile)
+}
+
+// An API without a group of its own has the domain. A comment makes no kind cluster-scoped.
+func TestDomainAsGroup(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, "4.16")
+	names := strings.NewReplacer("webv1", "examplecomv1", "groups=web.example.com", "groups=example.com")
+	for _, name := range []string{controllerFile, testFile} {
+		p[name] = names.Replace(p[name])
+	}
+	p["config/samples/v1_website.yaml"] = p[sampleFile]
+	p[typesFile] += "\n// Without +kubebuilder:resource:scope=Cluster, and not scope=Cluster.\n"
+	options := website()
+	options.Group = ""
+	changes, err := scaffold.Run(p.read, options)
+	require.NoError(t, err)
+	require.Empty(t, changes.Kept)
+	require.Contains(t, changes.Files[controllerFile], "examplecomv1.Website")
 }
 
 // What Run refuses, it leaves alone.
@@ -182,15 +298,29 @@ func TestRefuses(t *testing.T) {
 		},
 		"a comment of a person":   {replace(controllerFile, "// TODO(user): your logic here", "// TODO(user): my logic here"), controllerFile + " is not as kubebuilder"},
 		"an edited test":          {replace(testFile, "test-resource", "my-resource"), testFile + " is not as kubebuilder wrote it"},
-		"a field of another type": {replace(typesFile, "Foo *string", "Replicas *int32"), "WebsiteSpec.Replicas has the type *int32, and the operator needs int32"},
+		"a field of another type": {replace(typesFile, "Foo *string", "Replicas int32"), "WebsiteSpec.Replicas has the type int32, and the operator needs *int32"},
+		"a field of another name": {
+			replace(typesFile, "Foo *string `json:\"foo", "Size *int32 `json:\"replicas"),
+			"WebsiteSpec.Size has the JSON name replicas of the field Replicas",
+		},
 		"no status":               {replace(typesFile, "type WebsiteStatus struct", "type Other struct"), "there is no type WebsiteStatus"},
 		"types that do not parse": {replace(typesFile, "package", "pack"), typesFile},
-		"a cluster-scoped kind":   {replace(typesFile, "// +kubebuilder:subresource:status", "// +kubebuilder:resource:scope=Cluster"), "a cluster-scoped Website has no namespace"},
-		"a kind of others":        {replace("PROJECT", "repo: example.com/website", "repo: example.com/other"), "example.com/website/api/v1 is not in this project"},
-		"no version":              {func(_ project, o *scaffold.Options) { o.Library = "" }, "knows no version of the library"},
-		"no kind":                 {func(_ project, o *scaffold.Options) { o.Kind = "" }, "name the API with --group, --version and --kind"},
-		"no children":             {func(_ project, o *scaffold.Options) { o.Children = nil }, "name at least one"},
-		"another child":           {func(_ project, o *scaffold.Options) { o.Children = []string{"pod"} }, `"pod" is none of`},
+		"no types":                {remove(typesFile), "open " + typesFile},
+		"no go.mod":               {remove("go.mod"), "open go.mod"},
+		"a cluster-scoped kind":   {replace(typesFile, statusMarker, statusMarker+"\n// +kubebuilder:resource:scope=Cluster"), "a cluster-scoped Website has no namespace"},
+		"a cluster scope in quotes": {
+			replace(typesFile, statusMarker, statusMarker+"\n// +kubebuilder:resource:path=websites,scope=\"Cluster\""),
+			"a cluster-scoped Website has no namespace",
+		},
+		"no status subresource": {replace(typesFile, statusMarker, "// without "+statusMarker), typesFile + " has no marker +kubebuilder:subresource:status"},
+		"another group":         {func(_ project, o *scaffold.Options) { o.Group = "we" }, controllerFile + " is of web.example.com/v1"},
+		"no group":              {func(_ project, o *scaffold.Options) { o.Group = "" }, controllerFile + " is of web.example.com/v1"},
+		"another version":       {func(_ project, o *scaffold.Options) { o.Version = "v2" }, controllerFile + " is of web.example.com/v1"},
+		"a kind of others":      {replace("PROJECT", "repo: example.com/website", "repo: example.com/other"), "example.com/website/api/v1 is not in this project"},
+		"no version":            {func(_ project, o *scaffold.Options) { o.Library = "" }, "knows no version of the library"},
+		"no kind":               {func(_ project, o *scaffold.Options) { o.Kind = "" }, "name the API with --group, --version and --kind"},
+		"no children":           {func(_ project, o *scaffold.Options) { o.Children = nil }, "name at least one"},
+		"another child":         {func(_ project, o *scaffold.Options) { o.Children = []string{"pod"} }, `"pod" is none of`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,26 +328,28 @@ func TestRefuses(t *testing.T) {
 			test.change(p, &options)
 			changes, err := scaffold.Run(p.read, options)
 			require.ErrorContains(t, err, test.want)
+			require.NotContains(t, err.Error(), "changed", "the plugin cannot say so")
 			require.Empty(t, changes)
 		})
 	}
 }
 
-// TestOperatorsConverge runs the tests of operators with each choice of children, as kinds of one project.
+// TestOperatorsConverge runs the tests of operators with each choice of children, as kinds of one project. kubebuilder's names
+// for the imports of some groups are those of other imports of the operators.
 func TestOperatorsConverge(t *testing.T) {
 	t.Parallel()
 	all := []string{"deployment", "service", "configmap"}
 	dir := t.TempDir()
 	written := "package v1\n\nimport (\n\t\"encoding/json\"\n\n\t\"k8s.io/apimachinery/pkg/runtime\"\n)\n" + deepCopies
 	for kind, o := range map[string]scaffold.Options{
-		"Website": {Children: all[:1]},
-		"Page":    {Children: all, Finalizer: true},
-		"Shop":    {Children: all[:2]},
-		"Front":   {Children: all[1:2], Finalizer: true},
-		"Note":    {Children: all[2:]},
+		"Website": {Group: "web", Children: all[:1]},
+		"Page":    {Group: "meta", Children: all, Finalizer: true},
+		"Shop":    {Group: "apps", Children: all[:2]},
+		"Front":   {Group: "core", Children: all[1:2], Finalizer: true},
+		"Note":    {Group: "web", Children: all[2:]},
 	} {
-		o.Group, o.Version, o.Kind, o.Library = "web", "v1", kind, "v0.1.0"
-		p := newProject(t, "4.16").renamed(kind)
+		o.Version, o.Kind, o.Library = "v1", kind, "v0.1.0"
+		p := newProject(t, "4.16").renamed(o.Group, kind)
 		changes, err := scaffold.Run(p.read, o)
 		require.NoError(t, err)
 		maps.Copy(p, changes.Files)

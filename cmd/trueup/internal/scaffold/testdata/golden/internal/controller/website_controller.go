@@ -45,7 +45,7 @@ func (r *WebsiteReconciler) SetupWithManager(mgr ctrl.Manager) error {
 // +kubebuilder:rbac:groups=web.example.com,resources=websites,verbs=get;list;watch
 // +kubebuilder:rbac:groups=web.example.com,resources=websites/status,verbs=patch
 // +kubebuilder:rbac:groups=web.example.com,resources=websites/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 
 // Reconcile ensures the children of a Website and reports their state in a condition.
 func (r *WebsiteReconciler) Reconcile(ctx context.Context, owner *webv1.Website) (ctrl.Result, error) {
@@ -68,7 +68,7 @@ func websiteDeployment(owner *webv1.Website) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: labels},
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &owner.Spec.Replicas,
+			Replicas: owner.Spec.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},

@@ -24,7 +24,7 @@ func TestWebsiteConverges(t *testing.T) {
 	require.NoError(t, webv1.AddToScheme(scheme))
 	owner := &webv1.Website{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "sample"},
-		Spec:       webv1.WebsiteSpec{Image: "nginx:1.29", Replicas: 2},
+		Spec:       webv1.WebsiteSpec{Image: "nginx:1.29", Replicas: new(int32(2))},
 	}
 	c := ensuretest.NewClient(scheme, owner) // behaves like an API server, and counts requests
 	r := reconcile.AsReconciler(c, &WebsiteReconciler{
