@@ -240,6 +240,12 @@ func (p *project) checkConverged(t *testing.T) {
 		}), p.process.Log())
 		require.NoError(t, p.Execute(ctx, "kubectl wait "+strings.ToLower(kind)+" "+sample(kind)+" --for=condition=Ready --timeout=1m"))
 	}
+	for _, command := range []string{ // which takes the right to delete the child, as the cluster enforces it
+		`kubectl patch deployment website-sample --type=json --patch='[{"op": "remove", "path": "/metadata/ownerReferences"}]'`,
+		"kubectl wait deployment website-sample --for=jsonpath='{.metadata.ownerReferences[0].kind}'=Website --timeout=1m",
+	} {
+		require.NoError(t, p.Execute(ctx, command), p.process.Log())
+	}
 	p.restart(t) // ends what the operator has begun
 
 	mark := p.cluster.Mark()
