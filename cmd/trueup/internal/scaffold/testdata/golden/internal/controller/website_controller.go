@@ -45,6 +45,7 @@ func (r *WebsiteReconciler) SetupWithManager(mgr ctrl.Manager) error {
 // +kubebuilder:rbac:groups=web.example.com,resources=websites,verbs=get;list;watch
 // +kubebuilder:rbac:groups=web.example.com,resources=websites/status,verbs=patch
 // +kubebuilder:rbac:groups=web.example.com,resources=websites/finalizers,verbs=update
+// The API server may let only those who may delete an object change its owner references.
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 
 // Reconcile ensures the children of a Website and reports their state in a condition.
