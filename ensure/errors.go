@@ -42,7 +42,7 @@ var (
 	// change by others. Kinds that hold data require DeleteData, too. Once is for fields that are set at
 	// creation only.
 	ErrImmutable = fault.ErrImmutable
-	// ErrContested: somebody reverts our writes repeatedly, or two callers in this process have
+	// ErrContested: somebody reverts our writes repeatedly, or creates what Absent deletes, or two callers in this process have
 	// different desired states of the child, or desired differs in each call. Until Error.After has
 	// passed, nothing is written to the child. Error.Rival and Error.Paths name the other writer and
 	// the fields. Leave fields that the rival decides out of desired, or give them up with Release. If

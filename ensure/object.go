@@ -157,13 +157,15 @@ func (p *pass) findProvenance(ctx context.Context, live client.Object, known *si
 	if err != nil {
 		return nil, err
 	}
-	mayAdopt := p.options.adopt && (p.child.Controller == nil || !p.child.IsControlledByOther(live)) // the server refuses a second controller
+	// The API server refuses a second controller.
+	mayAdopt := p.options.adopt && (p.child.Controller == nil || !p.child.IsControlledByOther(live))
 	known.knowsProvenance, known.isOurs, known.mayWrite = true, claim.ours, claim.ours || mayAdopt
 	if !known.mayWrite {
 		return claim.live, nil
 	}
 	p.applier.IsAdopted = claim.adopted
-	known.isProven = known.isProven || claim.live != live || managedfields.HasAny(live) || p.server.IsRemembered(live) || p.child.Kind.IsReset(live)
+	isShown := claim.live != live || managedfields.HasAny(live) || p.child.Kind.IsReset(live)
+	known.isProven = known.isProven || isShown || p.server.IsRemembered(live)
 	known.isHidden, known.isStale = p.noteHidden(live), p.server.IsStale(live, p.ensurer.clock.Now())
 	return claim.live, nil
 }

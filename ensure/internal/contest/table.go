@@ -94,7 +94,7 @@ func (t *Table) Try(call Call) Verdict {
 func (t *Table) Unchanged(call Call, isStale bool) Verdict {
 	return t.during(call, func(on *contest) Verdict {
 		wait := on.wrote.Add(2 * on.wait).Sub(call.Now)
-		if wait <= 0 && !isStale {
+		if isKept := wait <= 0 && !isStale; isKept {
 			on.rest()
 			return Verdict{}
 		}

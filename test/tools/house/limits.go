@@ -21,11 +21,11 @@ func limits() []limit {
 		{"functions entered at drift", 154, 100, enteredAtDrift},
 		{"functions entered at rest", 71, 50, enteredAtRest},
 		{"lines of the core entered at drift", 1000, 1000, pathOfObject},
-		{"lines of the core", 3314, 2900, linesOfCore},
+		{"lines of the core", 3317, 2900, linesOfCore},
 		{"files of the core", 17, 17, filesOfCore},
 		{"lines of the largest layer", 613, 450, largestLayer},
 		{"lines of repair and obstacle", 2260, 1600, linesOfRepair},
-		{"lines of ensure and below", 10268, 7400, linesOfAll},
+		{"lines of ensure and below", 10271, 7400, linesOfAll},
 	}
 }
 

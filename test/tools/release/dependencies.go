@@ -57,7 +57,7 @@ func checkLicences(ctx context.Context, r *release) (string, error) {
 
 // licenceIn returns the licence of the module in a folder.
 func licenceIn(dir string) (string, error) {
-	for _, pattern := range []string{"LICEN[SC]E*", "COPYING*"} {
+	for _, pattern := range []string{"LICEN[SC]E*", "licen[sc]e*", "COPYING*"} {
 		files, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil {
 			return "", err

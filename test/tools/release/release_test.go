@@ -165,6 +165,14 @@ func TestLicenceIn(t *testing.T) {
 	require.Equal(t, "Apache-2.0", licence)
 	_, err = licenceIn(t.TempDir())
 	require.ErrorContains(t, err, "no licence was found")
+
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "LICENSE"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "license.md"), text, 0o600))
+	licence, err = licenceIn(dir)
+	require.NoError(t, err)
+	require.Equal(t, "Apache-2.0", licence)
 }
 
 func TestAFailedCheckStopsNoOther(t *testing.T) {
