@@ -54,7 +54,7 @@ var kubebuilders = []kubebuilder{
 	{folder: "kubebuilder-4.6", isRun: true},
 	{folder: "kubebuilder"},
 	{folder: "kubebuilder-4.13", isRun: true, isKept: true},
-	{folder: "kubebuilder-4.15", isKept: true},
+	{folder: "kubebuilder-4.15", isRun: true, isKept: true},
 	{folder: "kubebuilder-4.16", isRun: true, isKept: true},
 }
 
