@@ -52,6 +52,7 @@ type fixture struct {
 	access         access // the operator's
 	admin          client.Client
 	ensurer        *ensure.Ensurer
+	isFresh        bool          // the ensurer has not written yet
 	clock          *offset.Clock // the operator's
 	namespace      string        // the test's
 	childNamespace string        // the child's: likewise, or none
@@ -122,6 +123,7 @@ func (f *fixture) createForeign(owners ...metav1.OwnerReference) {
 
 // restart makes the operator forget everything.
 func (f *fixture) restart() {
+	f.isFresh = true
 	f.ensurer = ensure.New(f.access.client, f.access.reader, fieldOwner, testclock.With[ensure.Setting](f.clock))
 }
 
@@ -246,14 +248,19 @@ func (f *fixture) requireAtMostOne(requests []cluster.Request, about ...any) {
 
 // requireRequests expects exactly so many writes, and so many reads beside the one
 // that begins a pass: only a client without a cache lets the server see that. A write may read the owner
-// once more, to give the object to the owner.
+// once more, to give the object to the owner, and the first one after a restart may read the object, if the cache does not show
+// whose it is.
 func (f *fixture) requireRequests(requests []cluster.Request, wantWrites, wantReads int, about ...any) {
 	f.t.Helper()
 	isOfOwner := func(r cluster.Request) bool { return r.Verb == "get" && r.Name == f.owner.GetName() }
 	reads := len(requests) - writes(requests)
-	if wantWrites > 0 && reads == f.access.reads+wantReads+1 && slices.ContainsFunc(requests, isOfOwner) {
+	if wantWrites > 0 && reads > f.access.reads+wantReads && slices.ContainsFunc(requests, isOfOwner) {
 		wantReads++
 	}
+	if wantWrites > 0 && f.isFresh && f.access.withoutManagedFields && reads == f.access.reads+wantReads+1 {
+		wantReads++
+	}
+	f.isFresh = f.isFresh && wantWrites == 0
 	require.Equal(f.t, wantWrites, writes(requests), "writes, %v: the server saw %v", about, requests)
 	require.Equal(f.t, f.access.reads+wantReads, reads, "reads, %v: the server saw %v", about, requests)
 }
