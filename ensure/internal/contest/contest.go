@@ -57,7 +57,7 @@ type contest struct {
 // A loss is a write that was lost.
 type loss struct {
 	at      time.Time
-	digest  string   // of the desired state that was lost
+	digest  string   // of the state that was lost to another one
 	isState bool     // it was lost to another state of this process
 	rival   string   // that reverted it; empty if not known
 	paths   []string // that differed, as far as the writer saw
@@ -96,7 +96,7 @@ func (c *contest) rest() { c.rests, c.isDisputed = true, false }
 func (c *contest) note(call Call, write Write) {
 	switch {
 	case !write.IsState && (write.Version == "" || write.Version != c.version):
-		c.lose(loss{at: call.Now, digest: call.Digest, rival: write.Rival, paths: write.Paths}, "")
+		c.lose(loss{at: call.Now, rival: write.Rival, paths: write.Paths}, "")
 	case write.IsState && c.digest == call.Digest && !c.wrote.IsZero():
 		if call.Digest != Absent {
 			return
@@ -111,7 +111,7 @@ func (c *contest) note(call Call, write Write) {
 // lose counts a loss. One too many begins the contest, and each one after that doubles the wait. many is the rival if that
 // many desired states were lost that different callers cannot have wanted them.
 func (c *contest) lose(lost loss, many string) {
-	c.losses = append(c.losses, lost)
+	c.losses = slices.DeleteFunc(append(c.losses, lost), func(l loss) bool { return lost.at.Sub(l.at) >= window })
 	alike := []loss{lost}
 	if !c.isOn() && (c.wait == 0 || c.betweenCallers != lost.isState) {
 		alike = c.within(lost.at, lost.isState)
@@ -134,10 +134,10 @@ func (c *contest) lose(lost loss, many string) {
 	}
 }
 
-// within forgets losses that are too old to count, and returns those that were lost to states, or to others.
+// within returns the losses that are not too old to count, and that were lost to states, or to others.
 func (c *contest) within(now time.Time, toStates bool) []loss {
-	c.losses = slices.DeleteFunc(c.losses, func(l loss) bool { return now.Sub(l.at) >= window })
-	return slices.DeleteFunc(slices.Clone(c.losses), func(l loss) bool { return l.isState != toStates })
+	isOut := func(l loss) bool { return now.Sub(l.at) >= window || l.isState != toStates }
+	return slices.DeleteFunc(slices.Clone(c.losses), isOut)
 }
 
 // rivalOf returns the latest rival of losses that is known.
