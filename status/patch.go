@@ -260,7 +260,7 @@ func (w *writer) unlessGone(ctx context.Context, obj client.Object, err error) e
 		reader = w.live
 	}
 	found := w.emptyLike(obj)
-	if err := reader.Get(ctx, w.key, found); err != nil {
+	if err := reader.Get(ctx, w.key, found, consistency.Off); err != nil {
 		if answer.IsGone(err) {
 			return nil
 		}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/trueup-go/trueup/internal/answer"
+	"github.com/trueup-go/trueup/internal/consistency"
 	"github.com/trueup-go/trueup/internal/object"
 )
 
@@ -58,7 +59,9 @@ func podsOf(ctx context.Context, reader client.Reader, workload client.Object) (
 	if err != nil {
 		return nil, err
 	}
-	selected := []client.ListOption{client.InNamespace(workload.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}}
+	selected := []client.ListOption{
+		client.InNamespace(workload.GetNamespace()), client.MatchingLabelsSelector{Selector: selector}, consistency.Off,
+	}
 	controllers, err := podControllers(ctx, reader, workload, selected)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/trueup-go/trueup/internal/consistency"
 )
 
 // Reasons of the events that the controller of a StatefulSet records for each pod and each claim. A
@@ -39,7 +41,7 @@ func refusalOf(ctx context.Context, reader client.Reader, set *appsv1.StatefulSe
 		return "", nil
 	}
 	var events corev1.EventList
-	if err := reader.List(ctx, &events, client.InNamespace(set.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := reader.List(ctx, &events, client.InNamespace(set.Namespace), client.UnsafeDisableDeepCopy, consistency.Off); err != nil {
 		return "", fmt.Errorf("cannot list the events of StatefulSet %q: %w", client.ObjectKeyFromObject(set), err)
 	}
 	since := latest(lastChange(set), newestOf(pods))

@@ -31,8 +31,7 @@ import (
 // watchNamespaceEnv is the environment variable with the default of the flag --watch-namespace.
 const watchNamespaceEnv = "WATCH_NAMESPACE"
 
-// reconcileTimeout is much longer than a reconcile takes. Without a timeout, a read could wait forever
-// for the cache to show the operator's own writes.
+// reconcileTimeout is much longer than a reconcile takes.
 const reconcileTimeout = time.Minute
 
 // syncTimeout is how long /readyz waits for the caches. The kubelet waits a second for the answer.
@@ -118,7 +117,7 @@ func (o *Options) check(childLabels string) (err error) {
 
 // NewManager returns a manager for the cluster of the kubeconfig, or for the cluster in which the
 // operator runs. The manager writes structured logs and serves /healthz and /readyz. Its client reads
-// its own writes.
+// its own writes, and waits for them for a few seconds at most.
 func NewManager(options *Options) (ctrl.Manager, error) {
 	logger := zap.New(zap.UseFlagOptions(&options.zap))
 	ctrl.SetLogger(logger)
@@ -134,7 +133,7 @@ func NewManager(options *Options) (ctrl.Manager, error) {
 	if options.WatchNamespace != "" {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{options.WatchNamespace: {}}
 	}
-	options.Client.Cache = &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}
+	options.Client.Cache, options.NewClient = &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}, newClient
 	options.Controller.ReconciliationTimeout = reconcileTimeout
 	options.LeaderElectionReleaseOnCancel = true // main returns when the manager stops
 	if options.Metrics.SecureServing {

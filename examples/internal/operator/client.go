@@ -1,0 +1,55 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// readWait is how long a read waits for the cache to show the operator's own writes.
+//
+// The cache may never show one. If an object was written, and is gone when the cache lists its kind again after an interrupted watch,
+// a client of controller-runtime v0.25 waits until another object of this kind changes: it knows how new the cached objects are, but
+// not how new the list is.
+const readWait = 5 * time.Second
+
+// A boundedClient ends a wait for the cache after readWait. The read then answers what the cache has.
+type boundedClient struct{ client.Client }
+
+func newClient(config *rest.Config, options client.Options) (client.Client, error) {
+	c, err := client.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return boundedClient{c}, nil
+}
+
+// Get implements [client.Reader].
+func (c boundedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	bounded, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	err := c.Client.Get(bounded, key, obj, opts...)
+	if isLate(ctx, err) {
+		err = c.Client.Get(ctx, key, obj, append(opts, client.DisableReadYourWritesConsistency)...)
+	}
+	return err
+}
+
+// List implements [client.Reader].
+func (c boundedClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	bounded, cancel := context.WithTimeout(ctx, readWait)
+	defer cancel()
+	err := c.Client.List(bounded, list, opts...)
+	if isLate(ctx, err) {
+		err = c.Client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
+	}
+	return err
+}
+
+// isLate reports whether a read failed since its own time is over, but not that of the caller.
+func isLate(caller context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil
+}
