@@ -16,7 +16,7 @@ func good() scale.Report {
 		Time: 10 * time.Microsecond, Heap: 3_000, Memory: 400,
 	}
 	larger := size
-	larger.Children, larger.Converging.Created, larger.Time, larger.Heap = 10_000, 10_000, 12*time.Microsecond, 2_500
+	larger.Children, larger.Converging.Created, larger.Time, larger.Heap = 10_000, 10_000, 20*time.Microsecond, 2_500
 	return scale.Report{Sizes: []scale.Size{size, larger}}
 }
 
@@ -30,8 +30,8 @@ func TestMissed(t *testing.T) {
 		{"a child that was not made", func(r *scale.Report) { r.Sizes[1].Converging.Created-- }, "9999 creates for 10000 children"},
 		{"a request in a pass", func(r *scale.Report) { r.Sizes[0].Resyncs = one() }, "1 requests in passes over 1000 children: map[get roles:1]"},
 		{"a request after a restart", func(r *scale.Report) { r.Sizes[1].Restarts = one() }, "1 requests after restarts over 10000 children"},
-		{"time that grows", func(r *scale.Report) { r.Sizes[1].Time = 13 * time.Microsecond }, "10µs per child with 1000 children and 13µs with 10000"},
-		{"time that shrinks", func(r *scale.Report) { r.Sizes[1].Time = 8 * time.Microsecond }, "10µs per child with 1000 children and 8µs with 10000"},
+		{"time that grows", func(r *scale.Report) { r.Sizes[1].Time = 21 * time.Microsecond }, "10µs per child with 1000 children and 21µs with 10000"},
+		{"time that shrinks", func(r *scale.Report) { r.Sizes[1].Time = 4 * time.Microsecond }, "10µs per child with 1000 children and 4µs with 10000"},
 		{"a time below that without children", func(r *scale.Report) { r.Sizes[0].Time = -1 }, "-1ns per child"},
 		{"memory that grows", func(r *scale.Report) { r.Sizes[1].Heap = 3_700 }, "3000 B with 1000 children and 3700 B with 10000"},
 	} {
