@@ -204,7 +204,7 @@ func TestAnswersToAnApply(t *testing.T) {
 		checkAnswer(t, tc, "apply", err)
 		want := []string{"get", "apply"}
 		if name == "422 with causes" {
-			want = append(want, "get", "dry run") // is something in live at fault?
+			want = append(want, "get", "fields", "dry run") // is something in live at fault?
 		}
 		require.Empty(t, cmp.Diff(want, s.verbs()), "nothing is tried again")
 	})

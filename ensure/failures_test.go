@@ -126,7 +126,7 @@ func TestARefusedReadInTheMidst(t *testing.T) {
 			},
 			object(fixed(), ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift)),
 			nil,
-			[]string{"apply", "dry run", "apply", "delete", "create"},
+			[]string{"apply", "fields", "dry run", "delete", "create"},
 			ensure.Recreated,
 		},
 	} {
@@ -220,7 +220,7 @@ func TestRecreateIsNotForAPortOfOthers(t *testing.T) {
 	affinity := with(fixed(), func(svc *corev1.Service) { svc.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	_, err := ensure.Object(t.Context(), newEnsurer(s), affinity, ensure.Recreate(metav1.DeletePropagationBackground))
 	require.ErrorIs(t, err, ensure.ErrImmutable)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "fields", "dry run"}, s.verbs()))
 }
 
 // Managed fields were handed over, then the apply fails: a later pass applies.
@@ -232,10 +232,10 @@ func TestAnApplyThatFailsBehindAHandover(t *testing.T) {
 	s.answers = []error{nil, nil, refusal}
 	_, err := ensure.Object(t.Context(), e, configMap(), ensure.ControlledBy(shop()), ensure.MigrateFrom(oldManager), ensure.Retire("data[dropped]"))
 	require.ErrorIs(t, err, refusal)
-	require.Empty(t, cmp.Diff([]string{"get", "get", "trial", entryPatch, "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "get", "fields", "trial", entryPatch, "apply"}, s.verbs()))
 	require.Equal(t, "x", live(t, s, configMap()).Data["dropped"])
 
-	clock.SetTime(clock.Now().Add(20 * time.Second)) // five for each request but the first read
+	clock.SetTime(clock.Now().Add(25 * time.Second)) // five for each request but the first read
 	require.NotContains(t, retired(t, e).Live.Data, "dropped")
 	require.Empty(t, cmp.Diff([]string{"get", "apply", entryPatch}, s.verbs()))
 }
@@ -252,7 +252,7 @@ func TestNoRehearsalDuringTheBackOff(t *testing.T) {
 		return err
 	}
 	require.ErrorIs(t, retire(), refusal)
-	require.Empty(t, cmp.Diff([]string{"get", "get", "trial", entryPatch}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "get", "fields", "trial", entryPatch}, s.verbs()))
 	require.ErrorIs(t, retire(), refusal)
 	require.Empty(t, cmp.Diff([]string{"get"}, s.verbs()), "the cache is read")
 

@@ -115,7 +115,7 @@ func TestOnceInADryRun(t *testing.T) {
 	result := mustEnsure(t, e, credentials("owner"), ensure.Once("data[password]"), ensure.DryRun())
 	require.Equal(t, ensure.Updated, result.Operation)
 	require.ElementsMatch(t, []string{"data[user]", digestPath}, paths(result.Changes))
-	require.Empty(t, cmp.Diff([]string{"get", "get", "trial"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "get", "fields", "trial"}, s.verbs()))
 	require.Equal(t, "app", string(live(t, s, credentials("")).Data["user"]))
 }
 

@@ -169,7 +169,7 @@ func TestRecreateOfOneThatIsGoneAMomentLater(t *testing.T) {
 	}
 	result := mustEnsure(t, e, affine(), controlled, ensure.Recreate(metav1.DeletePropagationBackground))
 	require.Equal(t, ensure.Recreated, result.Operation)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "apply", "delete", "create", "get", "create"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "fields", "dry run", "delete", "create", "get", "create"}, s.verbs()))
 }
 
 // The garbage collector may have deleted the old one, because the owner is gone.
@@ -256,7 +256,7 @@ func TestRecreateIsOfTheVersionThatWasLookedAt(t *testing.T) {
 	}
 	result := mustEnsure(t, newEnsurer(s), affine(), ensure.Recreate(metav1.DeletePropagationOrphan))
 	require.Equal(t, ensure.Updated, result.Operation, "it is looked at once more, and this time the server lets it be changed")
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "dry run", "apply", "delete", "get", "apply"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "fields", "dry run", "delete", "get", "apply"}, s.verbs()))
 	require.Equal(t, "me", result.Live.Labels["keep"])
 }
 

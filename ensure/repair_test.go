@@ -38,10 +38,9 @@ func edited(t *testing.T, answers ...error) *apiServer {
 // A refused apply is judged: only what was shown to be in its way is removed.
 func TestARefusedApplyIsJudged(t *testing.T) {
 	refusal := invalid("spec.ports[1].name")
-	repaired := []string{"get", "apply", "get", "trial", entryPatch, "apply"}
-	tried := []string{"get", "apply", "get", "trial"}
-	judged := []string{"get", "apply", "get", "trial", "dry run"}
-	unowned := append(slices.Clone(judged), "apply") // a dry run that tells what nobody owns
+	repaired := []string{"get", "apply", "get", "fields", "trial", entryPatch, "apply"}
+	tried := []string{"get", "apply", "get", "fields", "trial"}
+	judged := []string{"get", "apply", "get", "fields", "trial", "dry run"}
 	for name, tc := range map[string]struct {
 		why     string
 		answers []error
@@ -49,10 +48,10 @@ func TestARefusedApplyIsJudged(t *testing.T) {
 		verbs   []string
 	}{
 		"without the obstacle it is valid":        {"so it goes", []error{refusal}, nil, repaired},
-		"it is not, for the same field":           {"and a new object would be: live cannot be changed so", []error{refusal, refusal}, ensure.ErrImmutable, unowned},
+		"it is not, for the same field":           {"and a new object would be: live cannot be changed so", []error{refusal, refusal}, ensure.ErrImmutable, judged},
 		"nor would a new object be":               {"desired is invalid", []error{refusal, refusal, refusal}, ensure.ErrInvalid, judged},
 		"nor a new object, for another field too": {"likewise", []error{refusal, refusal, invalid("spec.ports[1].name", "spec.clusterIP")}, ensure.ErrInvalid, judged},
-		"a new one only for another field":        {"which live itself has", []error{refusal, refusal, invalid("spec.clusterIP")}, ensure.ErrImmutable, unowned},
+		"a new one only for another field":        {"which live itself has", []error{refusal, refusal, invalid("spec.clusterIP")}, ensure.ErrImmutable, judged},
 		"a new one, a policy says":                {"nothing is known", []error{refusal, refusal, invalid("")}, ensure.ErrInvalid, judged},
 		"a new one may not be made":               {"nothing is known", []error{refusal, refusal, status(403, metav1.StatusReasonForbidden)}, ensure.ErrInvalid, judged},
 		"the server is too busy to create one":    {"nothing is known", []error{refusal, refusal, status(504, metav1.StatusReasonTimeout)}, ensure.ErrInvalid, judged},
@@ -66,7 +65,7 @@ func TestARefusedApplyIsJudged(t *testing.T) {
 		"the server is too busy for a trial": {"a later pass goes on", []error{refusal, status(504, metav1.StatusReasonTimeout)}, ensure.ErrAPI, tried},
 		"a policy refuses the apply":         {"its cause names no field", []error{invalid("spec.ports[1].name", "")}, ensure.ErrInvalid, tried[:2]},
 		"the metadata is refused":            {"nobody's content is in its way", []error{invalid("metadata.labels")}, ensure.ErrInvalid, tried[:2]},
-		"the obstacle may not be taken over": {"a permission is missing", []error{refusal, nil, status(403, metav1.StatusReasonForbidden)}, ensure.ErrAPI, repaired[:5]},
+		"the obstacle may not be taken over": {"a permission is missing", []error{refusal, nil, status(403, metav1.StatusReasonForbidden)}, ensure.ErrAPI, repaired[:6]},
 		"the last apply fails": {
 			"what was taken is given back",
 			[]error{refusal, nil, nil, status(500, metav1.StatusReasonInternalError)},
@@ -113,7 +112,7 @@ func TestARefusalThatIsOver(t *testing.T) {
 	}
 	result := mustEnsure(t, newEnsurer(s), service(), ensure.Recreate(metav1.DeletePropagationBackground, ensure.OnDrift))
 	require.Contains(t, []ensure.Operation{ensure.Updated, ensure.Unchanged}, result.Operation)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "apply"}, s.verbs()), "the apply is sent once more")
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "fields", "apply"}, s.verbs()), "the apply is sent once more")
 }
 
 // A port that somebody adds meanwhile stays, also if it comes between the trial and the patch.
@@ -144,8 +143,8 @@ func TestARepairBesideOtherWriters(t *testing.T) {
 			}
 		}
 		mustEnsure(t, newEnsurer(s), service())
-		once := []string{"apply", "get", "trial", entryPatch}
-		require.Empty(t, cmp.Diff(slices.Concat([]string{"get"}, once, []string{"get", "get"}, once, []string{"apply"}), s.verbs()), "it is tried as it is now")
+		once := []string{"apply", "get", "fields", "trial", entryPatch}
+		require.Empty(t, cmp.Diff(slices.Concat([]string{"get"}, once, []string{"get", "fields", "get"}, once, []string{"apply"}), s.verbs()), "it is tried as it is now")
 	})
 	t.Run("nobody gets a word in", func(t *testing.T) {
 		answers := []error{refusal, nil}
@@ -165,7 +164,7 @@ func TestARefusalAfterARepair(t *testing.T) {
 	before := live(t, s, service())
 	_, err := ensure.Object(t.Context(), newEnsurer(s), service())
 	require.ErrorIs(t, err, ensure.ErrInvalid)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "trial", entryPatch, "apply", entryPatch}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "fields", "trial", entryPatch, "apply", entryPatch}, s.verbs()))
 	after := live(t, s, service())
 	require.ElementsMatch(t, managers(before), managers(after))
 	for i, entry := range before.GetManagedFields() {
@@ -196,7 +195,7 @@ func TestARepairStopsAtAnotherApply(t *testing.T) {
 	var failed *ensure.Error
 	require.ErrorAs(t, err, &failed)
 	require.Equal(t, []string{"spec.externalTrafficPolicy"}, failed.Paths)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "trial"}, s.verbs()))
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get", "fields", "trial"}, s.verbs()))
 }
 
 // applyAs is a server-side apply by another program.

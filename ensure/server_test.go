@@ -192,11 +192,17 @@ func (s *apiServer) patch(ctx context.Context, obj client.Object, patch client.P
 			r.verb = "create"
 		}
 	}
+	asksForFields := r.options.FieldManager == "before-first-apply"
+	if asksForFields {
+		r.verb = "fields"
+	}
 	s.arrive(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.answer(); err != nil {
-		return err
+	if !asksForFields {
+		if err := s.answer(); err != nil {
+			return err
+		}
 	}
 	if patch.Type() == types.JSONPatchType {
 		if data, err = s.test(obj, data); err != nil {

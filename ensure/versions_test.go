@@ -150,11 +150,17 @@ func TestVersionsFail(t *testing.T) {
 		opts    []ensure.Option
 		patches []string
 	}{
-		"the read":                      {[]error{refused}, down, nil, []string{"apply"}},
-		"the patch":                     {[]error{refused, down}, nil, nil, []string{"apply", "patch"}},
-		"the second apply":              {[]error{refused, nil, down}, nil, nil, []string{"apply", "patch", "apply"}},
-		"the read of a dry run":         {[]error{refused}, down, []ensure.Option{ensure.DryRun()}, []string{"apply (dry run)"}},
-		"the trial of a dry run":        {[]error{refused, down}, nil, []ensure.Option{ensure.DryRun()}, []string{"apply (dry run)", "patch (dry run)"}},
+		"the read":                {[]error{refused}, down, nil, []string{"apply"}},
+		"the patch":               {[]error{refused, down}, nil, nil, []string{"apply", "patch"}},
+		"the second apply":        {[]error{refused, nil, down}, nil, nil, []string{"apply", "patch", "apply"}},
+		"the read of a dry run":   {[]error{refused}, down, []ensure.Option{ensure.DryRun()}, []string{"apply (dry run)"}},
+		"the fields of a dry run": {[]error{refused, down}, nil, []ensure.Option{ensure.DryRun()}, []string{"apply (dry run)", "apply (dry run)"}},
+		"the trial of a dry run": {
+			[]error{refused, refused, down},
+			nil,
+			[]ensure.Option{ensure.DryRun()},
+			[]string{"apply (dry run)", "apply (dry run)", "patch (dry run)"},
+		},
 		"the trial before a patch":      {[]error{down}, nil, []ensure.Option{release}, []string{"patch (dry run)"}},
 		"the apply before a patch":      {[]error{nil, down}, nil, []ensure.Option{release}, []string{"patch (dry run)", "apply (dry run)"}},
 		"the patch before a patch":      {[]error{nil, refused, down}, nil, []ensure.Option{release}, []string{"patch (dry run)", "apply (dry run)", "patch"}},
@@ -183,24 +189,22 @@ func TestVersionsThatNothingTells(t *testing.T) {
 
 // TestVersionsOfOurs: there is nothing to rewrite where all entries are of our version.
 func TestVersionsOfOurs(t *testing.T) {
-	for _, opts := range [][]ensure.Option{nil, {ensure.DryRun()}} {
-		s := newServer()
-		created(t, s, configMap())
-		s.answers = []error{quoting(unconvertible, 500, "")}
-		changed := with(configMap(), func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" })
-		_, err := ensure.Object(t.Context(), newEnsurer(s), changed, opts...)
-		require.ErrorIs(t, err, ensure.ErrAPI)
-		require.Empty(t, cmp.Diff([]string{"get", "apply", "get"}, s.verbs()))
-	}
+	s := newServer()
+	created(t, s, configMap())
+	s.answers = []error{quoting(unconvertible, 500, "")}
+	changed := with(configMap(), func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" })
+	_, err := ensure.Object(t.Context(), newEnsurer(s), changed)
+	require.ErrorIs(t, err, ensure.ErrAPI)
+	require.Empty(t, cmp.Diff([]string{"get", "apply", "get"}, s.verbs()))
 }
 
 // TestDryRunOfVersions: what a dry run cannot rewrite it tries without.
 func TestDryRunOfVersions(t *testing.T) {
 	o := newOutdated(t)
-	o.answers = []error{quoting(unconvertible, 500, "")}
+	o.answers = []error{quoting(unconvertible, 500, ""), quoting(unconvertible, 500, "")}
 	_, err := o.ensure(t, ensure.DryRun())
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff([]string{"apply (dry run)", "patch (dry run)"}, o.patches))
+	require.Empty(t, cmp.Diff([]string{"apply (dry run)", "apply (dry run)", "patch (dry run)"}, o.patches))
 
 	o = newOutdated(t)
 	invalid := status(422, metav1.StatusReasonInvalid, cause(metav1.CauseTypeFieldValueInvalid, "data"))

@@ -31,10 +31,11 @@ func TestTrialIsTheApply(t *testing.T) {
 		desired := someObject(random, s.kind, s.someHistory(random))
 		live, before := s.object(), s.fields()
 
-		m := obstacle.Of(live, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(desired)}, owner)
+		all := fieldpath.NewSet()
 		if !isShown(s.kind.TypeRef, members(s.live), s.owned()) || isOneIn(2, random) {
-			m.AddUnowned(before)
+			all = before
 		}
+		m := obstacle.Of(live, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(desired)}, owner, all)
 		without, dropped := someOf(random, m.Obstacles(nil)), m.Dropped()
 		got := patched(t, live.Object, m.Trial(without))
 		delete(got, "metadata")

@@ -78,7 +78,7 @@ type fuzzedMerge struct {
 func (in *input) someMerge() fuzzedMerge {
 	live, desired := in.someObject(), in.someObject()
 	live.SetManagedFields(in.someEntries())
-	return fuzzedMerge{obstacle.Of(live, desired, owner), live, live.DeepCopy()}
+	return fuzzedMerge{obstacle.Of(live, desired, owner, in.someFields()), live, live.DeepCopy()}
 }
 
 // call calls a method, mostly with results of others.
@@ -100,7 +100,6 @@ func (in *input) call(m fuzzedMerge) {
 		},
 		func() { patched(in.T, m.live.Object, m.Trial(someOf(in, in.found))) },
 		func() { patched(in.T, m.live.Object, m.TrialWithDropped(someOf(in, in.found))) },
-		func() { m.AddUnowned(in.someFields()) },
 		func() { m.CompleteKeys() },
 		func() {
 			for _, o := range in.found {
@@ -113,9 +112,7 @@ func (in *input) call(m fuzzedMerge) {
 				m.Protect(paths.Steps(name))
 			}
 		},
-		func() { m.HasOwners() },
 		func() { m.HasEmptyLists() },
-		func() { m.ReplacesMaps() },
 		func() { m.KeepingTaken() },
 	}
 	calls[in.IntN(len(calls))]()

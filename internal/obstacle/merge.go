@@ -43,9 +43,9 @@ func (e *entry) isAnothers() bool { return !e.own && e.Manager != "" }
 
 func (e *entry) isTakeable() bool { return !e.isFixed() && !e.own }
 
-// Of returns the merge of desired, as applied by fieldOwner, into live, the object on the server. Of
-// changes desired; see CompleteKeys.
-func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
+// Of returns the merge of desired, as applied by fieldOwner, into live, the object on the server. all are the fields of its content:
+// those without an owner, such as defaults, may be removed, and have no manager. Of changes desired; see CompleteKeys.
+func Of(live, desired *unstructured.Unstructured, fieldOwner string, all *fieldpath.Set) *Merge {
 	m := &Merge{live: live.Object, desired: desired.Object, owned: fieldpath.NewSet(metadataLists...)}
 	managed := managedfields.Entries(live)
 	for i := range managed {
@@ -54,24 +54,12 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string) *Merge {
 		m.entries = append(m.entries, e)
 		m.owned = m.owned.Union(e.fields)
 	}
+	nobodys := &metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate}
+	m.entries = append(m.entries, entry{ManagedFieldsEntry: nobodys, fields: all.Difference(m.owned)})
+	m.owned = m.owned.Union(all)
 	m.CompleteKeys()
 	m.protectDuplicates()
 	return m
-}
-
-// HasOwners reports whether anybody owns fields of the main resource. Else nothing shows how the
-// items of lists are told apart, either.
-func (m *Merge) HasOwners() bool {
-	return slices.ContainsFunc(m.entries, func(e entry) bool { return e.Subresource == "" })
-}
-
-// AddUnowned adds those of fields that nobody owns, such as defaults, or all after somebody emptied
-// the managed fields. They may be taken away, and have no manager.
-func (m *Merge) AddUnowned(fields *fieldpath.Set) {
-	nobodys := &metav1.ManagedFieldsEntry{Operation: metav1.ManagedFieldsOperationUpdate}
-	m.entries = append(m.entries, entry{ManagedFieldsEntry: nobodys, fields: fields.Difference(m.owned)})
-	m.owned = m.owned.Union(fields)
-	m.CompleteKeys()
 }
 
 // Dropped returns the fields and whole list items that the apply removes because desired does not
@@ -281,60 +269,6 @@ func overlayItems(live, desired []any, owned *fieldpath.Set) any {
 		}
 	}
 	return merged
-}
-
-// ReplacesMaps reports whether a Trial writes a map as a whole and so removes members. In the managed
-// fields, a map that was applied empty looks like one that is written as a whole, so that the server
-// may keep these members.
-func (m *Merge) ReplacesMaps() bool { return replacesMaps(m.live, m.desired, m.owned) }
-
-func replacesMaps(live, desired any, owned *fieldpath.Set) bool {
-	switch desired := desired.(type) {
-	case map[string]any:
-		members, _ := live.(map[string]any)
-		for name, member := range desired {
-			element := fieldpath.FieldNameElement(name)
-			below := owned.WithPrefix(element)
-			_, isMap := members[name].(map[string]any)
-			_, staysMap := member.(map[string]any)
-			if isWhole := owned.Members.Has(element) && below.Empty(); !isWhole {
-				if replacesMaps(members[name], member, below) {
-					return true
-				}
-			} else if isMap && staysMap && losesMembers(members[name], member) {
-				return true
-			}
-		}
-	case []any:
-		items, _ := live.([]any)
-		name := naming(owned)
-		if name == nil {
-			return false
-		}
-		for i, element := range elements(desired, name) {
-			if at := indexOf(items, element); at >= 0 && replacesMaps(items[at], desired[i], owned.WithPrefix(element)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// losesMembers reports whether a map that is replaced loses members, or lists inside may lose items.
-func losesMembers(live, desired any) bool {
-	switch live := live.(type) {
-	case map[string]any:
-		members, isMap := desired.(map[string]any)
-		for name, member := range live {
-			if other, stays := members[name]; isMap && (!stays || losesMembers(member, other)) {
-				return true
-			}
-		}
-	case []any:
-		_, isList := desired.([]any)
-		return isList && !reflect.DeepEqual(any(live), desired)
-	}
-	return false
 }
 
 // naming returns how the items of a list are told apart, nil if they are not.

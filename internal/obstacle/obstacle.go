@@ -28,6 +28,8 @@ type Obstacle struct {
 	// Pointer and Value are the place and the value in live.
 	Pointer string
 	Value   any
+	// IsNamed reports whether the API server named the obstacle itself.
+	IsNamed bool
 
 	wroteAt time.Time // the latest write of the managers
 }
@@ -46,8 +48,7 @@ func (m *Merge) Obstacles(named []string) []Obstacle {
 	for _, cause := range causes {
 		for end := range cause {
 			path := cause[:end+1]
-			isExact := end+1 == len(cause)
-			if m.mayGo(path) && (m.isOwned(path, (*entry).isTakeable) || isExact && !m.isOwned(path, anyEntry)) {
+			if m.mayGo(path) && m.isOwned(path, (*entry).isTakeable) {
 				add(path)
 			}
 		}
@@ -60,6 +61,9 @@ func (m *Merge) Obstacles(named []string) []Obstacle {
 				}
 			})
 		}
+	}
+	for i := range found {
+		found[i].IsNamed = slices.ContainsFunc(causes, found[i].Path.Equals)
 	}
 	slices.SortStableFunc(found, func(a, b Obstacle) int {
 		return cmp.Or(cmp.Compare(rank(b.Path, causes), rank(a.Path, causes)), b.wroteAt.Compare(a.wroteAt))
@@ -295,8 +299,7 @@ func (m *Merge) Beside(obstacles []Obstacle, named []string) []Obstacle {
 func (m *Merge) Inside(o Obstacle) []Obstacle {
 	var found []Obstacle
 	add := func(path fieldpath.Path) {
-		isOthers := m.isOwned(path, (*entry).isTakeable) || !m.isOwned(path, anyEntry)
-		if isOthers && m.mayGo(path) {
+		if m.isOwned(path, (*entry).isTakeable) && m.mayGo(path) {
 			found = m.appendNew(found, path, (*entry).isTakeable)
 		}
 	}

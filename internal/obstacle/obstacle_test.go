@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/internal/managedfields"
@@ -28,7 +29,7 @@ func (s scene) merge(t *testing.T) *obstacle.Merge {
 	t.Helper()
 	live := parse(t, s.live)
 	live.SetManagedFields(s.entries)
-	return obstacle.Of(live, parse(t, s.desired), owner)
+	return obstacle.Of(live, parse(t, s.desired), owner, fieldpath.NewSet())
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
@@ -142,7 +143,10 @@ func TestObstacles(t *testing.T) {
 			"nobody owns it",
 			scene{
 				"spec: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}}", "spec: {strategy: {type: Recreate}}",
-				[]metav1.ManagedFieldsEntry{applied(owner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)},
+				[]metav1.ManagedFieldsEntry{
+					applied(owner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`),
+					updated("", `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}}}}}`),
+				},
 				[]string{"spec.strategy.rollingUpdate"},
 			},
 			[]string{"spec.strategy.rollingUpdate"},

@@ -89,9 +89,6 @@ func (c *contest) meet(call Call) {
 	c.rests = c.rests || !c.isDisputed || !c.betweenCallers
 }
 
-// rest ends the wait. The contest goes on with the next loss.
-func (c *contest) rest() { c.rests, c.isDisputed = true, false }
-
 // note notes a write. One that passes at the same time got an answer about counts once.
 func (c *contest) note(call Call, write Write) {
 	switch {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -181,4 +182,18 @@ func (g *Guard) rivalIn(live client.Object, paths []string) string {
 		return AnotherInstance(operator.FieldOwner)
 	}
 	return RivalIn(live, operator.FieldOwner, paths)
+}
+
+// RivalIn returns the field manager that changed paths in obj, before fieldOwner set them back; empty
+// if the managed fields do not show that.
+func RivalIn(obj metav1.Object, fieldOwner string, paths []string) string {
+	others := managedfields.Others(obj, fieldOwner)
+	if manager := managedfields.OwnersIn(others).Of(paths...); manager != "" {
+		return manager
+	}
+	own := managedfields.Applied(obj, fieldOwner)
+	if len(others) > 0 && own != nil && !managedfields.WrittenAt(&others[0]).Before(managedfields.WrittenAt(own)) {
+		return others[0].Manager // a removed field has no owner, but its remover wrote another field, too
+	}
+	return ""
 }

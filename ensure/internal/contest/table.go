@@ -72,9 +72,8 @@ func (t *Table) IsEmpty() bool { return t.contests.IsEmpty() }
 
 // IsWaiting reports whether Try would refuse a write.
 func (t *Table) IsWaiting(call Call) bool {
-	return t.during(call, func(on *contest) Verdict {
-		return Verdict{Contested: call.Now.Before(on.tried.Add(on.wait))}
-	}).Contested
+	c := t.peek(call)
+	return c.isOn() && call.Now.Before(c.tried.Add(c.wait))
 }
 
 // Try refuses a write during a contest, but for one try each time that the wait is over. The first
@@ -95,7 +94,7 @@ func (t *Table) Unchanged(call Call, isStale bool) Verdict {
 	return t.during(call, func(on *contest) Verdict {
 		wait := on.wrote.Add(2 * on.wait).Sub(call.Now)
 		if isKept := wait <= 0 && !isStale; isKept {
-			on.rest()
+			on.rests, on.isDisputed = true, false // until the next loss
 			return Verdict{}
 		}
 		return on.verdict(call, wait, false)
@@ -131,14 +130,23 @@ func (t *Table) HasWritten(child memory.ChildKey, digest string) bool {
 
 // NeedsRival reports whether the next revert begins a contest whose rival is not known.
 func (t *Table) NeedsRival(call Call) bool {
+	c := t.peek(call)
+	reverts := c.within(call.Now, false)
+	return c.wait == 0 && len(reverts) == maxReverts-1 && rivalOf(reverts) == ""
+}
+
+// peek returns what would count for a child if call were made now.
+func (t *Table) peek(call Call) contest {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.get(call)
-	if c == nil || c.wait > 0 {
-		return false
+	c, ok := t.contests.Get(call.Child)
+	if !ok || c.isOver(call.Now) {
+		return contest{}
 	}
-	reverts := c.within(call.Now, false)
-	return len(reverts) == maxReverts-1 && rivalOf(reverts) == ""
+	seen := *c
+	seen.losses = slices.Clone(c.losses)
+	seen.meet(call)
+	return seen
 }
 
 // during returns the verdict of judge if a contest is on, and else none.

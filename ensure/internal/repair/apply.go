@@ -25,9 +25,13 @@ import (
 func Apply(ctx context.Context, a *server.Applier, live client.Object, cause layer.Cause) (server.Application, error) {
 	applied, err := a.Apply(ctx, live.GetUID())
 	if fault.IsUnconvertible(err) {
-		if live, applied, err = applyConvertible(ctx, a, live, err); live == nil {
+		if a.Server.Child.DryRun { // which stores no managed fields that a second apply could build on
+			return Rehearse(ctx, a, live)
+		}
+		if live, err = a.MakeConvertible(ctx, live, err); err != nil {
 			return server.Application{}, err
 		}
+		applied, err = a.Apply(ctx, live.GetUID())
 	}
 	before := live
 	if err != nil && fault.NamesFieldsOnly(err) {
@@ -72,37 +76,6 @@ func Rehearse(ctx context.Context, a *server.Applier, live client.Object) (serve
 	}
 	r.refusal = r.lastRefusal
 	return r.run(ctx)
-}
-
-// applyConvertible applies desired to live again, after a refusal that fault.IsUnconvertible, and
-// returns the object before and after. Without an object before, nothing was applied.
-func applyConvertible(
-	ctx context.Context, a *server.Applier, live client.Object, refusal error,
-) (before, after client.Object, err error) {
-	if a.Server.Child.DryRun {
-		return dryRunConvertible(ctx, a, live, refusal)
-	}
-	if live, err = a.MakeConvertible(ctx, live, refusal); err != nil {
-		return nil, nil, err
-	}
-	after, err = a.Apply(ctx, live.GetUID())
-	return live, after, err
-}
-
-// dryRunConvertible tries the apply by a dry run of a patch, because a dry run of an apply after the
-// rewriting would need managed fields that a dry run does not store.
-func dryRunConvertible(
-	ctx context.Context, a *server.Applier, live client.Object, refusal error,
-) (before, after client.Object, err error) {
-	r, err := start(ctx, a, live, refusal)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !managedfields.HasOtherVersions(r.live, a.Server.Child.Kind.APIVersion) {
-		return nil, nil, refusal
-	}
-	tried, err := r.rehearse(ctx, nil)
-	return r.child.Typed(r.live), tried.After, err
 }
 
 // NoteRemoved adds the removed obstacles and their managers to changes.

@@ -1,7 +1,6 @@
 package repair
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -15,21 +14,14 @@ import (
 	"github.com/trueup-go/trueup/internal/obstacle"
 )
 
-// judge returns why no apply can succeed although all obstacles are removed, or the fields without an
-// owner that have to go.
-func (r *Repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	fixed, err := r.findLeast(ctx, r.merge.Fixed(), all)
+// judge returns why no apply can succeed although all that is likely goes, or which others have to go.
+func (r *Repair) judge(ctx context.Context, likely []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
+	fixed, err := r.findLeast(ctx, r.merge.Fixed(), likely)
 	if err != nil {
 		return nil, err
 	}
 	if len(fixed) > 0 {
 		return nil, r.blockedError(fixed)
-	}
-	if r.lastRefusal == nil && r.merge.ReplacesMaps() {
-		ok, err := r.dryRunWithout(ctx, nil)
-		if ok || err != nil {
-			return nil, cmp.Or(err, r.refusal)
-		}
 	}
 	// Without the obstacles fewer fields may be refused, but no others.
 	if r.lastRefusal != nil && !namesAll(r.lastRefusal, r.refusal) && !namesAll(r.refusal, r.lastRefusal) {
@@ -40,7 +32,7 @@ func (r *Repair) judge(ctx context.Context, all []obstacle.Obstacle) ([]obstacle
 	if err != nil || !fine {
 		return nil, r.refusal
 	}
-	needed, err := r.findUnowned(ctx, all)
+	needed, err := r.findUnlikely(ctx, likely)
 	if err == nil && len(needed) == 0 {
 		err = r.immutableError(live)
 	}
@@ -62,7 +54,7 @@ func (r *RefusalError) RefusesDriftOnly(ctx context.Context, a *server.Applier) 
 	if ok, err := trial.dryRunWithout(ctx, nil); ok || err != nil {
 		return ok, err
 	}
-	return trial.dryRunWithout(ctx, kept.Obstacles(nil))
+	return trial.dryRunWithout(ctx, slices.DeleteFunc(kept.Obstacles(nil), isUnlikely))
 }
 
 // namesAll reports whether a refusal names all fields that another one names. Indexes do not

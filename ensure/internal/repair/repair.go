@@ -31,7 +31,6 @@ type Repair struct {
 	refusal     error
 	live        *unstructured.Unstructured // the object on the API server
 	merge       *obstacle.Merge
-	unowned     bool             // merge contains the fields of live without an owner
 	trials      map[string]trial // by the pointers of the obstacles that were left out
 	sent        int              // trials
 	accepted    client.Object    // the answer to the last trial that passed
@@ -77,31 +76,18 @@ func (r *Repair) observe(ctx context.Context, uid types.UID) error {
 	if r.child.DryRun { // which has not changed them before
 		live.SetManagedFields(r.applier.Rules().Before(live).Entries())
 	}
-	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.child.Operator.FieldOwner), nil
-	if err := r.checkKeys(); err != nil {
+	all, err := r.applier.AllFields(ctx, live)
+	if err != nil {
 		return err
 	}
-	if r.unowned || !r.merge.HasOwners() {
-		if err := r.addUnowned(ctx); err != nil {
-			return err
-		}
+	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.child.Operator.FieldOwner, all), nil
+	if err := r.checkKeys(); err != nil {
+		return err
 	}
 	for _, left := range r.child.Left {
 		r.merge.Protect(left.Steps)
 	}
 	return nil
-}
-
-// addUnowned adds the fields of live without an owner to the merge.
-func (r *Repair) addUnowned(ctx context.Context) error {
-	r.unowned = true
-	all, err := r.applier.AllFields(ctx, r.live)
-	if err != nil || all.Empty() {
-		return err
-	}
-	r.merge.AddUnowned(all)
-	r.trials = nil // the merge shows more of what the server does
-	return r.checkKeys()
 }
 
 // checkKeys fails if desired leaves out members of the key of an item, for which the schema of a custom kind has defaults.
@@ -141,18 +127,18 @@ func (r *Repair) run(ctx context.Context) (server.Application, error) {
 // findAll returns the fields that have to go. If the API server does not accept desired whatever goes, the error says why.
 func (r *Repair) findAll(ctx context.Context) ([]obstacle.Obstacle, error) {
 	obstacles, err := r.findOlder(ctx)
-	all := r.candidates()
+	likely := slices.DeleteFunc(r.candidates(), isUnlikely)
 	if err == nil && len(obstacles) == 0 {
-		obstacles, err = r.find(ctx, all)
+		obstacles, err = r.find(ctx, likely)
 	}
 	if err == nil && len(obstacles) == 0 {
-		obstacles, err = r.judge(ctx, all)
+		obstacles, err = r.judge(ctx, likely)
 	}
 	if err == nil {
 		err = r.checkDependents(ctx, obstacles)
 	}
 	if errors.Is(err, errTooManyTrials) {
-		err = r.undecidedError(slices.Concat(all, r.merge.Fixed()))
+		err = r.undecidedError(slices.Concat(likely, r.merge.Fixed()))
 	}
 	return obstacles, err
 }
@@ -166,7 +152,7 @@ func (r *Repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (ser
 	if err != nil {
 		return server.Application{}, err
 	}
-	applied, err := r.applyAgain(ctx, obstacles)
+	applied, err := r.applier.Apply(ctx, r.live.GetUID())
 	if err != nil {
 		r.server.Memory.Invalidate(r.child.OwnedID())
 		r.giveBack(ctx, taken, obstacles)
@@ -224,29 +210,6 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 	}
 }
 
-// applyAgain applies desired, which removes the obstacles. Node ports that would go with them
-// are applied, too, and are nobody's afterwards, as they were before.
-func (r *Repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
-	desired, err := r.applier.JSON()
-	if err != nil {
-		return nil, err
-	}
-	kept := r.keepNodePorts(desired, obstacles)
-	if len(kept) == 0 {
-		return r.applier.Apply(ctx, r.live.GetUID())
-	}
-	desired.SetUID(r.live.GetUID())
-	body, err := desired.MarshalJSON()
-	if err != nil {
-		return nil, r.child.Subject.Unencodable(err)
-	}
-	applied, err := r.server.Apply(ctx, "apply", body)
-	if err != nil {
-		return nil, err
-	}
-	return r.disownApplied(ctx, applied, fieldpath.NewSet(kept...))
-}
-
 // giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
 // apply succeeds, which removes them.
 func (r *Repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
@@ -262,16 +225,4 @@ func (r *Repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 		}
 		return p
 	})
-}
-
-// disownApplied makes fields nobody's that our apply owns. If others write all the time they stay ours
-// until the next apply.
-func (r *Repair) disownApplied(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
-	disowned, err := r.server.PatchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
-		return r.child.Operator.Disown(applied, metav1.ManagedFieldsOperationApply, fields.Has)
-	})
-	if fault.IsRace(err) {
-		return applied, nil
-	}
-	return disowned, err
 }

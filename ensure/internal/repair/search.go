@@ -71,16 +71,7 @@ func (r *Repair) findOlder(ctx context.Context) ([]obstacle.Obstacle, error) {
 	isOthers := func(o obstacle.Obstacle) bool {
 		return slices.ContainsFunc(o.Managers, func(manager string) bool { return !rules.IsOlder(manager) })
 	}
-	for {
-		older := slices.DeleteFunc(r.merge.Beside(r.candidates(), answer.Fields(r.refusal)), isOthers)
-		found, err := r.findLeast(ctx, older, nil)
-		if len(found) > 0 || err != nil || r.unowned {
-			return found, err
-		}
-		if err := r.addUnowned(ctx); err != nil {
-			return nil, err
-		}
-	}
+	return r.findLeast(ctx, slices.DeleteFunc(r.merge.Beside(r.candidates(), answer.Fields(r.refusal)), isOthers), nil)
 }
 
 // findNeeded returns those of candidates that have to go, beside others: desired is refused with each of them,
@@ -100,7 +91,7 @@ func (r *Repair) findNeeded(ctx context.Context, candidates, fixed, beside []obs
 	case err != nil:
 		return nil, err
 	case ok && len(beside)+len(needed) == 0:
-		return r.findAgain(ctx)
+		return nil, r.refusal // nothing is in the way any more: a later pass applies
 	case ok:
 		return needed, nil
 	}
@@ -111,27 +102,9 @@ func (r *Repair) findNeeded(ctx context.Context, candidates, fixed, beside []obs
 	return slices.Concat(needed, more), err
 }
 
-// findAgain finds the obstacles after a trial passed without any removal, although the API server refused the apply:
-// a map that was applied empty looked as if written as a whole, until all fields have an owner. If that is not why,
-// nothing is in the way any more, and a later pass applies.
-func (r *Repair) findAgain(ctx context.Context) ([]obstacle.Obstacle, error) {
-	if r.unowned {
-		return nil, r.refusal
-	}
-	if err := r.addUnowned(ctx); err != nil {
-		return nil, err
-	}
-	return r.findNeeded(ctx, r.candidates(), r.merge.Fixed(), nil)
-}
-
 // findDefaults returns the fields without an owner that have to go, beside others. Such a field may go although
 // another one could go instead: mostly, it is a default. An item of a list may be somebody's who gave it up.
 func (r *Repair) findDefaults(ctx context.Context, beside []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	if !r.unowned {
-		if err := r.addUnowned(ctx); err != nil {
-			return nil, err
-		}
-	}
 	isItem := func(o obstacle.Obstacle) bool { return o.Path[len(o.Path)-1].FieldName == nil }
 	defaults := slices.DeleteFunc(r.candidates(), func(o obstacle.Obstacle) bool { return len(o.Managers) > 0 || isItem(o) })
 	return r.findLeast(ctx, defaults, beside)
@@ -148,17 +121,10 @@ func (r *Repair) findLeast(ctx context.Context, candidates, beside []obstacle.Ob
 	return r.search(ctx, beside).Least(candidates)
 }
 
-// findUnowned returns the obstacles that have to go if, beside the owned ones, fields without an owner
-// may go.
-func (r *Repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
-	if r.unowned {
-		return nil, nil
-	}
-	if err := r.addUnowned(ctx); err != nil {
-		return nil, err
-	}
+// findUnlikely returns the obstacles that have to go if, beside the likely ones, the others may go.
+func (r *Repair) findUnlikely(ctx context.Context, likely []obstacle.Obstacle) ([]obstacle.Obstacle, error) {
 	all := r.candidates()
-	if len(all) <= len(owned) {
+	if len(all) <= len(likely) {
 		return nil, nil
 	}
 	if ok, err := r.dryRunWithout(ctx, all); !ok || err != nil {
@@ -166,6 +132,9 @@ func (r *Repair) findUnowned(ctx context.Context, owned []obstacle.Obstacle) ([]
 	}
 	return r.find(ctx, all)
 }
+
+// isUnlikely reports whether nobody owns a field, which the API server does not name: mostly, it is a default.
+func isUnlikely(o obstacle.Obstacle) bool { return len(o.Managers) == 0 && !o.IsNamed }
 
 // candidates returns the fields that may be in the way, the likeliest first.
 func (r *Repair) candidates() []obstacle.Obstacle { return r.merge.Obstacles(answer.Fields(r.refusal)) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 
@@ -202,10 +203,10 @@ func (a *Applier) AllFields(ctx context.Context, live *unstructured.Unstructured
 	}
 	applied, err := a.Server.Patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
 		DryRun, client.FieldOwner(migrate.BeforeFirstApply))
-	if answer.IsFinal(err) {
+	switch {
+	case answer.IsFinal(err), errors.Is(err, fault.ErrInvalid), fault.IsUnconvertible(err):
 		return fieldpath.NewSet(), nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return managedfields.Fields(managedfields.Applied(applied, migrate.BeforeFirstApply)), nil

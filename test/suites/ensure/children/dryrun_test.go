@@ -54,7 +54,7 @@ func TestDryRun(t *testing.T) {
 				live: f.service(0), desired: f.service(0),
 				edit: func(obj client.Object) { obj.(*corev1.Service).Spec.Ports[0].Port = 81 },
 				want: ensure.Updated, cause: ensure.Drifted,
-				dry: map[string]int{"patch services (dry run)": 2, "get services": 1},
+				dry: map[string]int{"patch services (dry run)": 3, "get services": 1},
 			}
 		},
 		"recreate": func(f *fixture) dryRunCase {

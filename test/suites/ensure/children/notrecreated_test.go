@@ -114,7 +114,7 @@ func invalidValue(f *fixture) notRecreatedCase {
 	return notRecreatedCase{
 		why: "the server would not create it either", live: f.deployment(0), desired: desired,
 		class: ensure.ErrInvalid, reason: "Invalid",
-		asked: map[string]int{"get deployments": 2, "patch deployments": 1, "create deployments (dry run)": 1},
+		asked: map[string]int{"get deployments": 2, "patch deployments": 1, "patch deployments (dry run)": 1, "create deployments (dry run)": 1},
 	}
 }
 
@@ -159,7 +159,7 @@ func refusedNodePort(f *fixture) notRecreatedCase {
 		why: "once it is deleted, the policy refuses the new one", class: ensure.ErrInvalid, reason: "Invalid",
 		live:    f.balancer("example.com/one", "", portOfPolicy),
 		desired: refusal{policyOn: "CREATE"}.of(f.balancer("example.com/other", "", portOfPolicy)),
-		asked:   map[string]int{"get services": 2, "patch services": 1, "create services (dry run)": 1},
+		asked:   map[string]int{"get services": 2, "patch services": 1, "patch services (dry run)": 1, "create services (dry run)": 1},
 	}
 }
 
