@@ -1,12 +1,15 @@
 package cookbook_test
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 
 	"github.com/trueup-go/trueup/ensure"
 )
@@ -29,6 +32,8 @@ func managerOptions() ctrl.Options {
 			EnableReadYourWritesConsistency: new(true),
 			Unstructured:                    true, // otherwise, each read of an unstructured child is a request
 		}},
+		// The operator's own reads could wait without an end for what it wrote.
+		Controller: config.Controller{ReconciliationTimeout: time.Minute},
 	}
 }
 

@@ -152,7 +152,7 @@ func (r *Repair) remove(ctx context.Context, obstacles []obstacle.Obstacle) (ser
 	if err != nil {
 		return server.Application{}, err
 	}
-	applied, err := r.applier.Apply(ctx, r.live.GetUID())
+	applied, err := r.applyAgain(ctx, obstacles)
 	if err != nil {
 		r.server.Memory.Invalidate(r.child.OwnedID())
 		r.giveBack(ctx, taken, obstacles)
@@ -210,6 +210,29 @@ func isIn(obstacles []obstacle.Obstacle) func(fieldpath.Path) bool {
 	}
 }
 
+// applyAgain applies desired, which removes the obstacles. Node ports that would go with them
+// are applied, too, and are nobody's afterwards, as they were before.
+func (r *Repair) applyAgain(ctx context.Context, obstacles []obstacle.Obstacle) (client.Object, error) {
+	desired, err := r.applier.JSON()
+	if err != nil {
+		return nil, err
+	}
+	kept := r.keepNodePorts(desired, obstacles)
+	if len(kept) == 0 {
+		return r.applier.Apply(ctx, r.live.GetUID())
+	}
+	desired.SetUID(r.live.GetUID())
+	body, err := desired.MarshalJSON()
+	if err != nil {
+		return nil, r.child.Subject.Unencodable(err)
+	}
+	applied, err := r.server.Apply(ctx, "apply", body)
+	if err != nil {
+		return nil, err
+	}
+	return r.disownApplied(ctx, applied, fieldpath.NewSet(kept...))
+}
+
 // giveBack reverts takeOver after a failed apply. If giveBack fails, too, the fields stay until an
 // apply succeeds, which removes them.
 func (r *Repair) giveBack(ctx context.Context, taken client.Object, obstacles []obstacle.Obstacle) {
@@ -225,4 +248,16 @@ func (r *Repair) giveBack(ctx context.Context, taken client.Object, obstacles []
 		}
 		return p
 	})
+}
+
+// disownApplied makes fields nobody's that our apply owns. If others write all the time they stay ours
+// until the next apply.
+func (r *Repair) disownApplied(ctx context.Context, applied client.Object, fields *fieldpath.Set) (client.Object, error) {
+	disowned, err := r.server.PatchEntries(ctx, "repair", applied, func(applied client.Object) *managedfields.Patch {
+		return r.child.Operator.Disown(applied, metav1.ManagedFieldsOperationApply, fields.Has)
+	})
+	if fault.IsRace(err) {
+		return applied, nil
+	}
+	return disowned, err
 }

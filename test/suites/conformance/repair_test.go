@@ -212,16 +212,16 @@ func (f *fixture) editAndRest(change edit) {
 	f.awaitCached(f.live())
 }
 
-// requireRepair requires the requests of a repair: the refused apply, a read, trials, the patch
-// that takes over the conflicting fields, and the apply that removes them. A rollout may interfere;
+// requireRepair requires the requests of a repair: the refused apply, a read, a dry run that shows the fields without an
+// owner, trials, the patch that takes over the conflicting fields, and the apply that removes them. A rollout may interfere;
 // then a step is repeated after another read.
 func (f *fixture) requireRepair(requests []cluster.Request, about ...any) {
 	f.t.Helper()
 	reads := len(requests) - writes(requests) - f.access.reads
 	require.GreaterOrEqual(f.t, reads, 1, "%v: the server saw %v", about, requests)
 	require.LessOrEqual(f.t, reads, 3, "%v: the server saw %v", about, requests)
-	require.GreaterOrEqual(f.t, writes(requests), 4, "%v: the server saw %v", about, requests)
-	require.LessOrEqual(f.t, writes(requests), 9, "%v: the server saw %v", about, requests)
+	require.GreaterOrEqual(f.t, writes(requests), 5, "%v: the server saw %v", about, requests)
+	require.LessOrEqual(f.t, writes(requests), 10, "%v: the server saw %v", about, requests)
 }
 
 // requireNoUpdateEntry requires that only our applies own the fields that a repair wrote. Otherwise
