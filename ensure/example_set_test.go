@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
 
 	"github.com/trueup-go/trueup/ensure"
 )
@@ -184,7 +185,16 @@ func ExampleRecreate_onDrift() {
 func refusesOtherText(
 	ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption,
 ) error {
-	if patch.Type() == types.ApplyPatchType && c.Get(ctx, client.ObjectKeyFromObject(obj), &corev1.ConfigMap{}) == nil {
+	live, sent := &corev1.ConfigMap{}, &corev1.ConfigMap{}
+	body, err := patch.Data(obj)
+	if err == nil && patch.Type() == types.ApplyPatchType {
+		err = yaml.Unmarshal(body, sent)
+	}
+	if err != nil {
+		return err
+	}
+	isThere := c.Get(ctx, client.ObjectKeyFromObject(obj), live) == nil
+	if isThere && patch.Type() == types.ApplyPatchType && sent.Data["text"] != live.Data["text"] {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, obj.GetName(),
 			field.ErrorList{field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set")})
 	}

@@ -248,7 +248,7 @@ func (p *pass) apply(
 	ctx context.Context, h handover.Handover, live client.Object, before *managedfields.Patch, cause layer.Cause,
 ) (applied server.Application, _ client.Object, err error) {
 	if !before.IsEmpty() && (p.child.DryRun || len(p.child.Retired) > 0) {
-		if applied, err = repair.Rehearse(ctx, &p.applier, live); err != nil || p.child.DryRun {
+		if applied, err = repair.Rehearse(ctx, &p.applier, live, nil); err != nil || p.child.DryRun {
 			return applied, live, err
 		}
 	}

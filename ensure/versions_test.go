@@ -189,13 +189,18 @@ func TestVersionsThatNothingTells(t *testing.T) {
 
 // TestVersionsOfOurs: there is nothing to rewrite where all entries are of our version.
 func TestVersionsOfOurs(t *testing.T) {
-	s := newServer()
-	created(t, s, configMap())
-	s.answers = []error{quoting(unconvertible, 500, "")}
-	changed := with(configMap(), func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" })
-	_, err := ensure.Object(t.Context(), newEnsurer(s), changed)
-	require.ErrorIs(t, err, ensure.ErrAPI)
-	require.Empty(t, cmp.Diff([]string{"get", "apply", "get"}, s.verbs()))
+	for _, more := range []struct {
+		opts  []ensure.Option
+		verbs []string
+	}{{nil, []string{"get", "apply", "get"}}, {[]ensure.Option{ensure.DryRun()}, []string{"get", "apply", "get", "fields"}}} {
+		s := newServer()
+		created(t, s, configMap())
+		s.answers = []error{quoting(unconvertible, 500, "")}
+		changed := with(configMap(), func(cm *corev1.ConfigMap) { cm.Data["color"] = "red" })
+		_, err := ensure.Object(t.Context(), newEnsurer(s), changed, more.opts...)
+		require.ErrorIs(t, err, ensure.ErrAPI)
+		require.Empty(t, cmp.Diff(more.verbs, s.verbs()))
+	}
 }
 
 // TestDryRunOfVersions: what a dry run cannot rewrite it tries without.

@@ -62,6 +62,11 @@ func Of(live, desired *unstructured.Unstructured, fieldOwner string, all *fieldp
 	return m
 }
 
+// HasOwners reports whether anybody owns fields of the main resource.
+func (m *Merge) HasOwners() bool {
+	return slices.ContainsFunc(m.entries, func(e entry) bool { return e.Subresource == "" && e.Manager != "" })
+}
+
 // Dropped returns the fields and whole list items that the apply removes because desired does not
 // specify them any more.
 func (m *Merge) Dropped() []Obstacle {

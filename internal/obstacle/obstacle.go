@@ -48,7 +48,8 @@ func (m *Merge) Obstacles(named []string) []Obstacle {
 	for _, cause := range causes {
 		for end := range cause {
 			path := cause[:end+1]
-			if m.mayGo(path) && m.isOwned(path, (*entry).isTakeable) {
+			isExact := end+1 == len(cause)
+			if m.mayGo(path) && (m.isOwned(path, (*entry).isTakeable) || isExact && !m.isOwned(path, anyEntry)) {
 				add(path)
 			}
 		}
@@ -299,7 +300,8 @@ func (m *Merge) Beside(obstacles []Obstacle, named []string) []Obstacle {
 func (m *Merge) Inside(o Obstacle) []Obstacle {
 	var found []Obstacle
 	add := func(path fieldpath.Path) {
-		if m.isOwned(path, (*entry).isTakeable) && m.mayGo(path) {
+		isOthers := m.isOwned(path, (*entry).isTakeable) || !m.isOwned(path, anyEntry)
+		if isOthers && m.mayGo(path) {
 			found = m.appendNew(found, path, (*entry).isTakeable)
 		}
 	}

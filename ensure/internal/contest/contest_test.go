@@ -486,6 +486,17 @@ func TestIsWaiting(t *testing.T) {
 	require.True(t, s.table.IsWaiting(s.call), "that was the try")
 }
 
+// A contest rests with another desired state, but not because of a question about one.
+func TestQuestionsChangeNothing(t *testing.T) {
+	s := newScene()
+	contend(s)
+	wants("red")(s)
+	require.False(t, s.table.IsWaiting(s.call))
+	require.False(t, s.table.NeedsRival(s.call))
+	wants("blue")(s)
+	require.True(t, s.table.IsWaiting(s.call))
+}
+
 func TestTheRivalIsAskedForBeforeAContest(t *testing.T) {
 	s := newScene()
 	unknown := reverts("", "data[color]")

@@ -212,7 +212,7 @@ func (h Handover) unownedToRetire(ctx context.Context, live client.Object) (*fie
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.applier.AllFields(ctx, complete)
+	all, _, err := h.applier.AllFields(ctx, complete)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func Apply(ctx context.Context, a *server.Applier, live client.Object, cause lay
 	applied, err := a.Apply(ctx, live.GetUID())
 	if fault.IsUnconvertible(err) {
 		if a.Server.Child.DryRun { // which stores no managed fields that a second apply could build on
-			return Rehearse(ctx, a, live)
+			return Rehearse(ctx, a, live, err)
 		}
 		if live, err = a.MakeConvertible(ctx, live, err); err != nil {
 			return server.Application{}, err
@@ -59,22 +59,28 @@ func Apply(ctx context.Context, a *server.Applier, live client.Object, cause lay
 	return restoreEmpty(ctx, a, done)
 }
 
-// Rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before.
-func Rehearse(ctx context.Context, a *server.Applier, live client.Object) (server.Application, error) {
+// Rehearse tries the apply of desired to live by a dry run, as if the managed fields had been changed before. refusal is that of an
+// apply if fault.IsUnconvertible, or nil; it stands if no entry of the managed fields could be rewritten.
+func Rehearse(ctx context.Context, a *server.Applier, live client.Object, refusal error) (server.Application, error) {
 	dry := a.Dry()
 	defer a.Count(dry)
-	r, err := start(ctx, dry, live, nil)
+	r, err := start(ctx, dry, live, refusal)
 	if err != nil {
 		return server.Application{}, err
 	}
+	if refusal != nil && !managedfields.HasOtherVersions(r.live, r.child.Kind.APIVersion) {
+		return server.Application{}, refusal
+	}
 	ok, err := r.dryRunWithout(ctx, nil)
-	switch {
-	case err != nil:
+	if err != nil {
 		return server.Application{}, err
-	case ok:
+	}
+	if ok {
 		return server.Application{Before: r.child.Typed(r.live), After: r.accepted, IsTried: true}, nil
 	}
-	r.refusal = r.lastRefusal
+	if r.refusal = r.lastRefusal; !fault.NamesFieldsOnly(r.refusal) {
+		return server.Application{}, r.refusal
+	}
 	return r.run(ctx)
 }
 

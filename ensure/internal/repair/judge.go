@@ -27,6 +27,9 @@ func (r *Repair) judge(ctx context.Context, likely []obstacle.Obstacle) ([]obsta
 	if r.lastRefusal != nil && !namesAll(r.lastRefusal, r.refusal) && !namesAll(r.refusal, r.lastRefusal) {
 		return nil, r.refusal
 	}
+	if r.isBlind { // then a field without an owner may be in the way
+		return nil, r.refusal
+	}
 	live := r.child.Typed(r.live)
 	fine, err := r.tryToCreate(ctx, live, r.refusal)
 	if err != nil || !fine {
@@ -54,7 +57,7 @@ func (r *RefusalError) RefusesDriftOnly(ctx context.Context, a *server.Applier) 
 	if ok, err := trial.dryRunWithout(ctx, nil); ok || err != nil {
 		return ok, err
 	}
-	return trial.dryRunWithout(ctx, slices.DeleteFunc(kept.Obstacles(nil), isUnlikely))
+	return trial.dryRunWithout(ctx, kept.Obstacles(nil))
 }
 
 // namesAll reports whether a refusal names all fields that another one names. Indexes do not

@@ -31,6 +31,7 @@ type Repair struct {
 	refusal     error
 	live        *unstructured.Unstructured // the object on the API server
 	merge       *obstacle.Merge
+	isBlind     bool             // the API server does not tell which fields nobody owns
 	trials      map[string]trial // by the pointers of the obstacles that were left out
 	sent        int              // trials
 	accepted    client.Object    // the answer to the last trial that passed
@@ -76,10 +77,11 @@ func (r *Repair) observe(ctx context.Context, uid types.UID) error {
 	if r.child.DryRun { // which has not changed them before
 		live.SetManagedFields(r.applier.Rules().Before(live).Entries())
 	}
-	all, err := r.applier.AllFields(ctx, live)
+	all, known, err := r.applier.AllFields(ctx, live)
 	if err != nil {
 		return err
 	}
+	r.isBlind = !known
 	r.live, r.merge, r.trials = live, obstacle.Of(live, desired, r.child.Operator.FieldOwner, all), nil
 	if err := r.checkKeys(); err != nil {
 		return err
@@ -127,7 +129,7 @@ func (r *Repair) run(ctx context.Context) (server.Application, error) {
 // findAll returns the fields that have to go. If the API server does not accept desired whatever goes, the error says why.
 func (r *Repair) findAll(ctx context.Context) ([]obstacle.Obstacle, error) {
 	obstacles, err := r.findOlder(ctx)
-	likely := slices.DeleteFunc(r.candidates(), isUnlikely)
+	likely := r.likely()
 	if err == nil && len(obstacles) == 0 {
 		obstacles, err = r.find(ctx, likely)
 	}

@@ -62,16 +62,25 @@ func (r *Repair) find(ctx context.Context, candidates []obstacle.Obstacle) ([]ob
 // that the API server named; none if they do not suffice. Somebody else's field could not go instead, so that these are
 // asked about first: after a migration, there may be many.
 func (r *Repair) findOlder(ctx context.Context) ([]obstacle.Obstacle, error) {
-	rules := r.applier.Rules()
-	if len(r.child.Older) == 0 && !slices.ContainsFunc(managedfields.Entries(r.live), func(entry metav1.ManagedFieldsEntry) bool {
-		return rules.IsOlder(entry.Manager)
-	}) {
+	if !r.hasOlder() {
 		return nil, nil
 	}
+	rules := r.applier.Rules()
 	isOthers := func(o obstacle.Obstacle) bool {
 		return slices.ContainsFunc(o.Managers, func(manager string) bool { return !rules.IsOlder(manager) })
 	}
-	return r.findLeast(ctx, slices.DeleteFunc(r.merge.Beside(r.candidates(), answer.Fields(r.refusal)), isOthers), nil)
+	older := slices.DeleteFunc(r.merge.Beside(r.candidates(), answer.Fields(r.refusal)), isOthers)
+	found, err := r.findLeast(ctx, slices.DeleteFunc(slices.Clone(older), isUnlikely), nil)
+	if len(found) > 0 || err != nil {
+		return found, err
+	}
+	return r.findLeast(ctx, older, nil)
+}
+
+// hasOlder reports whether there may be fields of older versions.
+func (r *Repair) hasOlder() bool {
+	isOlder := func(entry metav1.ManagedFieldsEntry) bool { return r.applier.Rules().IsOlder(entry.Manager) }
+	return len(r.child.Older) > 0 || slices.ContainsFunc(managedfields.Entries(r.live), isOlder)
 }
 
 // findNeeded returns those of candidates that have to go, beside others: desired is refused with each of them,
@@ -131,6 +140,15 @@ func (r *Repair) findUnlikely(ctx context.Context, likely []obstacle.Obstacle) (
 		return nil, err
 	}
 	return r.find(ctx, all)
+}
+
+// likely returns the candidates without those that are unlikely, unless the fields may have lost their owners: somebody emptied the
+// managed fields, or they were an older version's.
+func (r *Repair) likely() []obstacle.Obstacle {
+	if !r.merge.HasOwners() || r.hasOlder() {
+		return r.candidates()
+	}
+	return slices.DeleteFunc(r.candidates(), isUnlikely)
 }
 
 // isUnlikely reports whether nobody owns a field, which the API server does not name: mostly, it is a default.

@@ -190,26 +190,26 @@ func (a *Applier) Elsewhere(ctx context.Context, live client.Object) (*unstructu
 	return nil, nil
 }
 
-// AllFields returns the fields of live, without metadata and status; none if the API server refuses to tell. In a dry run,
-// another manager applies live unchanged, and the answer shows all fields as owned by that manager.
-func (a *Applier) AllFields(ctx context.Context, live *unstructured.Unstructured) (*fieldpath.Set, error) {
+// AllFields returns the fields of live, without metadata and status. If the API server refuses to tell, known is false, and there
+// are none. In a dry run, another manager applies live unchanged, and the answer shows all fields as owned by that manager.
+func (a *Applier) AllFields(ctx context.Context, live *unstructured.Unstructured) (all *fieldpath.Set, known bool, err error) {
 	subject := &a.Server.Child.Subject
 	content := maps.Clone(live.Object)
 	delete(content, "status")
 	content["metadata"] = map[string]any{"name": subject.Key.Name, "namespace": subject.Key.Namespace, "uid": live.GetUID()}
 	body, err := json.Marshal(content)
 	if err != nil {
-		return nil, subject.Unencodable(err)
+		return nil, false, subject.Unencodable(err)
 	}
 	applied, err := a.Server.Patch(ctx, "repair", types.ApplyPatchType, body, client.ForceOwnership,
 		DryRun, client.FieldOwner(migrate.BeforeFirstApply))
 	switch {
 	case answer.IsFinal(err), errors.Is(err, fault.ErrInvalid), fault.IsUnconvertible(err):
-		return fieldpath.NewSet(), nil
+		return fieldpath.NewSet(), false, nil
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	}
-	return managedfields.Fields(managedfields.Applied(applied, migrate.BeforeFirstApply)), nil
+	return managedfields.Fields(managedfields.Applied(applied, migrate.BeforeFirstApply)), true, nil
 }
 
 // EmptyLists returns the lists that the last apply of desired had empty, and of which no item is left to others. Most

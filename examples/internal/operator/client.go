@@ -2,7 +2,7 @@ package operator
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -29,27 +29,30 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 
 // Get implements [client.Reader].
 func (c boundedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	bounded, cancel := context.WithTimeout(ctx, readWait)
-	defer cancel()
+	bounded, end := withEnd(ctx)
+	defer end()
 	err := c.Client.Get(bounded, key, obj, opts...)
-	if isLate(ctx, err) {
-		err = c.Client.Get(ctx, key, obj, append(opts, client.DisableReadYourWritesConsistency)...)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = c.Client.Get(ctx, key, obj, slices.Concat(opts, []client.GetOption{client.DisableReadYourWritesConsistency})...)
 	}
 	return err
 }
 
 // List implements [client.Reader].
 func (c boundedClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	bounded, cancel := context.WithTimeout(ctx, readWait)
-	defer cancel()
+	bounded, end := withEnd(ctx)
+	defer end()
 	err := c.Client.List(bounded, list, opts...)
-	if isLate(ctx, err) {
-		err = c.Client.List(ctx, list, append(opts, client.DisableReadYourWritesConsistency)...)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = c.Client.List(ctx, list, slices.Concat(opts, []client.ListOption{client.DisableReadYourWritesConsistency})...)
 	}
 	return err
 }
 
-// isLate reports whether a read failed since its own time is over, but not that of the caller.
-func isLate(caller context.Context, err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) && caller.Err() == nil
+// withEnd returns a context that is canceled after readWait. It has no deadline, for which the rate limiter of a client would refuse
+// to wait.
+func withEnd(ctx context.Context) (bounded context.Context, end func()) {
+	bounded, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(readWait, cancel)
+	return bounded, func() { timer.Stop(); cancel() }
 }

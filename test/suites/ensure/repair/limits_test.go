@@ -104,19 +104,44 @@ func TestDuplicateKeys(t *testing.T) {
 		t.Helper()
 		f := newFixture(t, typed, nil)
 		f.mustEnsure(deployment)
-		live := f.live(deployment)
-		main, _ := at(live.Object, "spec.template.spec.containers[name=main]").(map[string]any)
-		main["ports"] = []any{
-			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "http"},
-			map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "metrics"},
-		}
-		live.SetResourceVersion("") // the controllers write, too
-		require.NoError(t, program.Client(t, shared, editor).Update(t.Context(), live))
+		f.giveOnePortTwice()
 		before := f.live(deployment)
 		_, err := f.ensureAllowingRecreation(strings.Replace(deployment, "web:1}", "web:1, ports: [{name: http, containerPort: 80}]}", 1))
 		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
 		require.ErrorContains(t, err, "ports[containerPort=81,protocol=TCP], which "+editor+" sets")
 		require.Equal(t, specified(before), specified(f.live(deployment)))
+	})
+}
+
+// giveOnePortTwice has somebody add two ports with one key to the deployment.
+func (f *fixture) giveOnePortTwice() {
+	f.t.Helper()
+	live := f.live(deployment)
+	main, _ := at(live.Object, "spec.template.spec.containers[name=main]").(map[string]any)
+	main["ports"] = []any{
+		map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "http"},
+		map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "metrics"},
+	}
+	live.SetResourceVersion("") // the controllers write, too
+	require.NoError(f.t, program.Client(f.t, shared, editor).Update(f.t.Context(), live))
+}
+
+// TestDefaultBesideDuplicateKeys: with such items, the API server does not tell which fields nobody owns. A default that the API server
+// names goes all the same, and the object is not deleted because of one.
+func TestDefaultBesideDuplicateKeys(t *testing.T) {
+	t.Parallel()
+	inBothForms(t, "rollingUpdate", func(t *testing.T, typed bool) {
+		t.Helper()
+		f := newFixture(t, typed, nil)
+		f.mustEnsure(deployment)
+		f.giveOnePortTwice()
+		before := f.live(deployment)
+		_, err := f.ensureAllowingRecreation(strings.Replace(deployment, "replicas: 1", "replicas: 1\n  strategy: {type: Recreate}", 1))
+		require.NoError(t, err, "%s", explain(err))
+		after := f.live(deployment)
+		require.Equal(t, before.GetUID(), after.GetUID())
+		require.Equal(t, map[string]any{"type": "Recreate"}, at(after.Object, "spec.strategy"))
+		require.Equal(t, at(before.Object, "spec.template"), at(after.Object, "spec.template"))
 	})
 }
 
