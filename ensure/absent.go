@@ -190,7 +190,7 @@ func (r *removal) remove(ctx context.Context, live, meant client.Object) (layer.
 }
 
 // leaveToOthers returns the outcome for an object that has nothing of ours. If a cache shows that, it returns a conflict: then
-// run asks the API server, as it does if the cache shows no object.
+// removeLatest asks the API server, as it does if the cache shows no object.
 func (r *removal) leaveToOthers(live client.Object) (layer.Outcome, error) {
 	if !r.pass.server.IsCacheBehind {
 		return layer.Outcome{}, r.pass.child.Subject.Conflict("read", "the cache may be behind", nil)

@@ -28,7 +28,7 @@ type situation struct {
 	knowsProvenance bool // It is known whose the live object is.
 	isOurs          bool // The live object is ours.
 	mayWrite        bool // The live object is ours, or may be adopted.
-	isProven        bool // The managed fields show that, or our last write does, and not only a digest, which may be a copy.
+	isProven        bool // The managed fields show whose it is, or our last write does, and not only a digest, which may be a copy.
 	isHidden        bool // The cache has not shown a child of ours for long.
 	isStale         bool // The live object is a copy from before our last write.
 

@@ -28,7 +28,7 @@ import (
 	"github.com/trueup-go/trueup/internal/observer"
 )
 
-// This file lists the layers, and says where each of them takes part. The rest of the package knows none of them.
+// This file lists the layers, and has the write of an object, in which they take part. The rest of the package knows none of them.
 
 // tables are what the layers of an Ensurer remember.
 type tables struct {
@@ -231,7 +231,7 @@ func (p *pass) update(ctx context.Context, live client.Object, cause layer.Cause
 	}
 	held, isMigration := h.Held(live), h.IsMigration(before.Managers())
 	applied, live, err := p.apply(ctx, h, live, before, cause)
-	switch {
+	switch { // docs/design/layers.md says where a new rule about refusals goes
 	case errors.Is(err, ErrImmutable):
 		return p.recreate(ctx, live, cause, err)
 	case err != nil:

@@ -106,7 +106,7 @@ func (p *pass) reconcileLive(ctx context.Context, live client.Object) (layer.Out
 			whole, err = p.findProvenance(ctx, whole, &known)
 		case toCompare:
 			known.isCompared, known.isInSync = true, p.compare(live, whole)
-		case toProve:
+		case toProve: // decide again whose it is
 			whole, err = p.server.Complete(ctx, whole)
 			known.knowsProvenance, known.isProven = false, true
 		case toCreate:

@@ -37,7 +37,7 @@ const (
 //     without a request, however many events trigger a reconcile.
 //   - A conflict is retried after 100 ms, and is not logged. If the conflict lasts, the Error has an
 //     After.
-//   - A child or owner that is being deleted is retried after 5 s. An error that a person has to
+//   - A child or owner that is being deleted, as a read shows, is retried after 5 s. An error that a person has to
 //     resolve (ErrRefused, ErrInvalid, ErrImmutable, ErrForeign, ErrHidden) is retried after
 //     2 minutes.
 //   - An error made by reconcile.TerminalError means that the operator itself refuses a spec. It is
