@@ -112,6 +112,7 @@ func (in *input) call(m fuzzedMerge) {
 				m.Protect(paths.Steps(name))
 			}
 		},
+		func() { m.HasOwners() },
 		func() { m.HasEmptyLists() },
 		func() { m.KeepingTaken() },
 	}

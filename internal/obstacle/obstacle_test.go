@@ -143,6 +143,15 @@ func TestObstacles(t *testing.T) {
 			"nobody owns it",
 			scene{
 				"spec: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}}", "spec: {strategy: {type: Recreate}}",
+				[]metav1.ManagedFieldsEntry{applied(owner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`)},
+				[]string{"spec.strategy.rollingUpdate"},
+			},
+			[]string{"spec.strategy.rollingUpdate"},
+		},
+		"a known default that is named": {
+			"nobody owns it, as the API server tells",
+			scene{
+				"spec: {strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}}", "spec: {strategy: {type: Recreate}}",
 				[]metav1.ManagedFieldsEntry{
 					applied(owner, `{"f:spec":{"f:strategy":{"f:type":{}}}}`),
 					updated("", `{"f:spec":{"f:strategy":{"f:rollingUpdate":{"f:maxSurge":{}}}}}`),

@@ -71,16 +71,11 @@ func Rehearse(ctx context.Context, a *server.Applier, live client.Object, refusa
 	if refusal != nil && !managedfields.HasOtherVersions(r.live, r.child.Kind.APIVersion) {
 		return server.Application{}, refusal
 	}
-	ok, err := r.dryRunWithout(ctx, nil)
-	if err != nil {
-		return server.Application{}, err
+	tried, err := r.rehearse(ctx, nil)
+	if !fault.NamesFieldsOnly(err) {
+		return tried, err
 	}
-	if ok {
-		return server.Application{Before: r.child.Typed(r.live), After: r.accepted, IsTried: true}, nil
-	}
-	if r.refusal = r.lastRefusal; !fault.NamesFieldsOnly(r.refusal) {
-		return server.Application{}, r.refusal
-	}
+	r.refusal = err
 	return r.run(ctx)
 }
 

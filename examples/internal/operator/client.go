@@ -29,30 +29,27 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 
 // Get implements [client.Reader].
 func (c boundedClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	bounded, end := withEnd(ctx)
-	defer end()
-	err := c.Client.Get(bounded, key, obj, opts...)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = c.Client.Get(ctx, key, obj, slices.Concat(opts, []client.GetOption{client.DisableReadYourWritesConsistency})...)
-	}
-	return err
+	once := func(ctx context.Context, opts ...client.GetOption) error { return c.Client.Get(ctx, key, obj, opts...) }
+	return read[client.GetOption](ctx, once, opts, client.DisableReadYourWritesConsistency)
 }
 
 // List implements [client.Reader].
 func (c boundedClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	bounded, end := withEnd(ctx)
-	defer end()
-	err := c.Client.List(bounded, list, opts...)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = c.Client.List(ctx, list, slices.Concat(opts, []client.ListOption{client.DisableReadYourWritesConsistency})...)
-	}
-	return err
+	once := func(ctx context.Context, opts ...client.ListOption) error { return c.Client.List(ctx, list, opts...) }
+	return read[client.ListOption](ctx, once, opts, client.DisableReadYourWritesConsistency)
 }
 
-// withEnd returns a context that is canceled after readWait. It has no deadline, for which the rate limiter of a client would refuse
-// to wait.
-func withEnd(ctx context.Context) (bounded context.Context, end func()) {
+// read calls once, and again with the option notToWait if readWait is over. The first call has no deadline, for which the rate limiter
+// of a client would refuse to wait.
+func read[Option any](
+	ctx context.Context, once func(ctx context.Context, opts ...Option) error, opts []Option, notToWait Option,
+) error {
 	bounded, cancel := context.WithCancel(ctx)
-	timer := time.AfterFunc(readWait, cancel)
-	return bounded, func() { timer.Stop(); cancel() }
+	defer cancel()
+	defer time.AfterFunc(readWait, cancel).Stop()
+	err := once(bounded, opts...)
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		err = once(ctx, slices.Concat(opts, []Option{notToWait})...)
+	}
+	return err
 }

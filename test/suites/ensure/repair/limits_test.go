@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,10 +103,7 @@ func TestDuplicateKeys(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "container ports", func(t *testing.T, typed bool) {
 		t.Helper()
-		f := newFixture(t, typed, nil)
-		f.mustEnsure(deployment)
-		f.giveOnePortTwice()
-		before := f.live(deployment)
+		f, before := withOnePortTwice(t, typed)
 		_, err := f.ensureAllowingRecreation(strings.Replace(deployment, "web:1}", "web:1, ports: [{name: http, containerPort: 80}]}", 1))
 		require.ErrorIs(t, err, ensure.ErrInvalid, "%s", explain(err))
 		require.ErrorContains(t, err, "ports[containerPort=81,protocol=TCP], which "+editor+" sets")
@@ -113,9 +111,11 @@ func TestDuplicateKeys(t *testing.T) {
 	})
 }
 
-// giveOnePortTwice has somebody add two ports with one key to the deployment.
-func (f *fixture) giveOnePortTwice() {
-	f.t.Helper()
+// withOnePortTwice ensures the deployment, and has somebody add two ports with one key.
+func withOnePortTwice(t *testing.T, typed bool) (f *fixture, before *unstructured.Unstructured) {
+	t.Helper()
+	f = newFixture(t, typed, nil)
+	f.mustEnsure(deployment)
 	live := f.live(deployment)
 	main, _ := at(live.Object, "spec.template.spec.containers[name=main]").(map[string]any)
 	main["ports"] = []any{
@@ -123,7 +123,8 @@ func (f *fixture) giveOnePortTwice() {
 		map[string]any{"containerPort": int64(81), "protocol": "TCP", "name": "metrics"},
 	}
 	live.SetResourceVersion("") // the controllers write, too
-	require.NoError(f.t, program.Client(f.t, shared, editor).Update(f.t.Context(), live))
+	require.NoError(t, program.Client(t, shared, editor).Update(t.Context(), live))
+	return f, f.live(deployment)
 }
 
 // TestDefaultBesideDuplicateKeys: with such items, the API server does not tell which fields nobody owns. A default that the API server
@@ -132,10 +133,7 @@ func TestDefaultBesideDuplicateKeys(t *testing.T) {
 	t.Parallel()
 	inBothForms(t, "rollingUpdate", func(t *testing.T, typed bool) {
 		t.Helper()
-		f := newFixture(t, typed, nil)
-		f.mustEnsure(deployment)
-		f.giveOnePortTwice()
-		before := f.live(deployment)
+		f, before := withOnePortTwice(t, typed)
 		_, err := f.ensureAllowingRecreation(strings.Replace(deployment, "replicas: 1", "replicas: 1\n  strategy: {type: Recreate}", 1))
 		require.NoError(t, err, "%s", explain(err))
 		after := f.live(deployment)
